@@ -1,5 +1,5 @@
-//! Fails the build of the suite when the codec can do something that no case
-//! proves; it names what is missing and where to add it.
+//! Fails the build of the suite if an action or error code of the codec has no case. The message
+//! names the gap and where to add a case.
 
 use std::{error::Error, path::Path};
 

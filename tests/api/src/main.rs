@@ -1,51 +1,51 @@
-//! What schemathesis says of the HTTP interface: requests made from its own `OpenAPI`
-//! document, allowed ones and others, one by one and in sequences, with every check on.
+//! Tests the HTTP interface with schemathesis: valid and invalid requests generated from the
+//! `OpenAPI` document, single and in sequences, with every check enabled.
 //!
-//! `cargo xtask api` brings schemathesis and runs this; what follows `api` goes to it,
-//! such as `--max-examples 500` or `--seed 7`. What it is told, and every exception from
-//! its checks with the reason, stands in `schemathesis.toml`.
+//! `cargo xtask api` installs schemathesis and runs this program. Arguments after `api` go to
+//! schemathesis, such as `--max-examples 500` or `--seed 7`. `schemathesis.toml` holds its
+//! configuration, and every exception with its reason.
 //!
 //! # Invariants
 //!
-//! - Who looks has a server and a data folder of their own, which are gone afterwards.
-//! - Without arguments the same requests are made each time.
+//! - Each participant has a new server and data folder, which are removed afterwards.
+//! - Without arguments the requests are the same in each run.
 
-#![expect(clippy::unwrap_used, reason = "a test: whatever is not as it should be fails it")]
+#![expect(clippy::unwrap_used, reason = "a test: it fails on any error")]
 
-mod look;
+mod run;
 
 use std::{env, process::ExitCode};
 
 use serde_json::json;
 use shared_context_system::{Client, Server, Setup};
 
-use crate::look::Look;
+use crate::run::Run;
 
-/// The session that the document's examples are about.
+/// The session in the examples of the document.
 const SESSION: &str = "ticket-7";
 
 fn main() -> Result<ExitCode, String> {
     let arguments: Vec<_> = env::args_os().skip(1).collect();
-    let mut seen = Vec::new();
+    let mut reports = Vec::new();
     // The operator reaches every session but writes no entries; the orchestrator does.
-    for who in ["admin", "orchestrator"] {
+    for participant in ["admin", "orchestrator"] {
         let folder = tempfile::tempdir().unwrap();
         let server = Setup::new(folder.path()).without_rate_limit().start();
         let admin = server.admin();
-        let orchestrator = inhabit(&admin);
+        let orchestrator = create_example_session(&admin);
         let (client, session) =
-            if who == "admin" { (&admin, None) } else { (&orchestrator, Some(SESSION)) };
+            if participant == "admin" { (&admin, None) } else { (&orchestrator, Some(SESSION)) };
         let (url, credential) = (server.url(), client.credential());
-        seen.push(Look { who, url, credential, session }.run(&arguments)?);
+        reports.push(Run { participant, url, credential, session }.run(&arguments)?);
         check_alive(&server);
     }
-    println(&look::summary(&seen));
-    Ok(if seen.iter().all(|it| it.is_fine) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    println(&run::summary(&reports));
+    Ok(if reports.iter().all(|it| it.is_success) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Creates the session of the examples, with something of each kind in it; returns its
+/// Creates the session of the examples with entries, history and snapshots. Returns its
 /// orchestrator.
-fn inhabit(admin: &Client) -> Client {
+fn create_example_session(admin: &Client) -> Client {
     let orchestrator = admin.create_session(SESSION, &json!({"allows_prefixes": true}));
     for (key, value) in [("problem_summary", "Throughput dropped."), ("scope", "one")] {
         orchestrator.write(SESSION, key, value).expect(200);
@@ -63,7 +63,7 @@ fn check_alive(server: &Server) {
     assert!(!server.log().contains("panicked"), "{}", server.log());
 }
 
-#[expect(clippy::print_stdout, reason = "this is what the program is for")]
+#[expect(clippy::print_stdout, reason = "the program prints its results")]
 fn println(text: &str) {
     println!("{text}");
 }

@@ -1,16 +1,16 @@
-//! What the cases leave out: actions without a case, errors no case provokes,
-//! neighbours in the order of refusals that no case tells apart.
+//! Gaps of the cases: actions and errors without a case, and error codes with adjacent precedence
+//! that no case distinguishes.
 //!
-//! The build script compares with the codec's lists, so that something new
-//! without a case does not build.
+//! The build script compares the cases with the codec's lists, so a new action or code without a
+//! case does not build.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::case::{Body, Call, Case, Deed, Expectation};
+use crate::case::{Body, Case, Expectation, Instruction, ToolCall};
 
-/// Neighbours in the order of refusals that never apply to one request.
+/// Codes with adjacent precedence that never apply to one request, each with the reason.
 const NEVER_TOGETHER: [(&str, &str, &str); 22] = [
     ("INVALID_KEY", "INVALID_PATH", "what names a path names no key"),
     ("INVALID_PATH", "FORMAT_TOO_NEW", "an import names no path"),
@@ -36,52 +36,52 @@ const NEVER_TOGETHER: [(&str, &str, &str); 22] = [
     ("ROUND_FULL", "STATE_TOO_LARGE", "a round that is closed takes no deltas"),
 ];
 
-/// Returns what is missing, one message each; none when the cases are complete.
+/// Returns one message for each gap; none if the cases are complete.
 ///
 /// `actions` are all actions, `codes` all error codes in order of precedence.
 pub fn gaps(cases: &[Case], actions: &[&str], codes: &[&str]) -> Vec<String> {
-    let calls: Vec<&Call> = cases
+    let calls: Vec<&ToolCall> = cases
         .iter()
-        .flat_map(Case::deeds)
-        .filter_map(|deed| match deed {
-            Deed::Call(call) => Some(call.as_ref()),
+        .flat_map(Case::instructions)
+        .filter_map(|instruction| match instruction {
+            Instruction::Call(call) => Some(call.as_ref()),
             _ => None,
         })
         .collect();
     let succeeding: BTreeSet<&str> = calls.iter().filter_map(|call| action(call)).collect();
-    let refusals: Vec<_> = calls.iter().filter_map(|call| refusal(call)).collect();
+    let errors: Vec<_> = calls.iter().filter_map(|call| expected_error(call)).collect();
     let missing_actions = actions.iter().filter(|it| !succeeding.contains(*it)).map(|action| {
         format!("no case calls the action `{action}` and expects a reply: add cases/<system>/<§>-<what>.yaml with a step `call: {{action: {action}, …}}` and `expect: …`")
     });
     let missing_codes =
-        codes.iter().filter(|it| !refusals.iter().any(|(code, _)| code == *it)).map(|code| {
+        codes.iter().filter(|it| !errors.iter().any(|(code, _)| code == *it)).map(|code| {
             format!("no case expects the error `{code}`: add a step with `error: {{code: {code}}}`")
         });
-    let untold = codes.windows(2).filter_map(|pair| match pair {
+    let uncovered = codes.windows(2).filter_map(|pair| match pair {
         [first, second] if !may_miss(first, second) => {
-            let is_told = refusals.contains(&(first, Some(second)));
-            (!is_told).then(|| format!("no case tells `{first}` from the later `{second}`: add a step to cases/store/order-of-refusals.yaml where both apply, with `error: {{code: {first}, before: {second}}}`"))
+            let is_covered = errors.contains(&(first, Some(second)));
+            (!is_covered).then(|| format!("no case tells `{first}` from the later `{second}`: add a step to cases/store/order-of-refusals.yaml where both apply, with `error: {{code: {first}, before: {second}}}`"))
         }
         _ => None,
     });
-    let place = |code: &str| codes.iter().position(|it| *it == code);
-    let upside_down = refusals.iter().filter_map(|(code, before)| {
+    let position = |code: &str| codes.iter().position(|it| *it == code);
+    let misordered = errors.iter().filter_map(|(code, before)| {
         let before = (*before)?;
-        let is_in_order = place(code)? < place(before)?;
+        let is_in_order = position(code)? < position(before)?;
         (!is_in_order).then(|| format!("a case expects `{code}` before `{before}`, but the order of refusals has them the other way round"))
     });
-    missing_actions.chain(missing_codes).chain(untold).chain(upside_down).collect()
+    missing_actions.chain(missing_codes).chain(uncovered).chain(misordered).collect()
 }
 
-/// Returns the operations of the `OpenAPI` document `api` that no case asks for and gets,
-/// as `GET /v1/sessions/{session}`. Only lines that stand in a step count. What
-/// answers by a stream alone is not a case's to show: it has no end.
-pub fn untold_operations(cases: &[Case], api: &Value) -> Vec<String> {
-    let asked: Vec<(&str, &str)> = cases
+/// Returns the operations of the `OpenAPI` document `api` without a case that calls them
+/// successfully, as `GET /v1/sessions/{session}`. Operations that only return a stream are left
+/// out, because a stream never ends.
+pub fn uncovered_operations(cases: &[Case], api: &Value) -> Vec<String> {
+    let called: Vec<(&str, &str)> = cases
         .iter()
-        .flat_map(Case::deeds)
-        .filter_map(|deed| match deed {
-            Deed::Http(http) if http.status < 400 => http.line.split_once(' '),
+        .flat_map(Case::instructions)
+        .filter_map(|instruction| match instruction {
+            Instruction::Http(http) if http.status < 400 => http.line.split_once(' '),
             _ => None,
         })
         .collect();
@@ -91,20 +91,22 @@ pub fn untold_operations(cases: &[Case], api: &Value) -> Vec<String> {
         let methods = methods.filter(|(it, about)| *it != "parameters" && !is_stream(about));
         methods.map(move |(method, _)| (method.to_uppercase(), template.as_str()))
     });
-    let untold = operations.filter(|(method, template)| {
-        !asked.iter().any(|(asked, target)| asked == method && is_at(target, template))
+    let uncovered = operations.filter(|(method, template)| {
+        !called
+            .iter()
+            .any(|(called, target)| called == method && matches_template(target, template))
     });
-    untold.map(|(method, template)| format!("{method} {template}")).collect()
+    uncovered.map(|(method, template)| format!("{method} {template}")).collect()
 }
 
-/// Returns whether the operation `about` answers by a stream and nothing else.
+/// Returns true if the operation `about` can only return a stream.
 fn is_stream(about: &Value) -> bool {
     let content = about.pointer("/responses/200/content").and_then(Value::as_object);
     content.is_some_and(|it| it.len() == 1 && it.contains_key("text/event-stream"))
 }
 
-/// Returns whether the path of `target` is one of those that `template` stands for.
-fn is_at(target: &str, template: &str) -> bool {
+/// Returns true if the path of `target` matches `template`.
+fn matches_template(target: &str, template: &str) -> bool {
     let path = target.split_once('?').map_or(target, |(path, _)| path);
     let (path, template) = (path.split('/'), template.split('/'));
     path.clone().count() == template.clone().count()
@@ -117,19 +119,18 @@ fn may_miss(first: &str, second: &str) -> bool {
     NEVER_TOGETHER.iter().any(|(a, b, _)| (*a, *b) == (first, second))
 }
 
-/// The action a call is expected to do.
-fn action(call: &Call) -> Option<&str> {
+/// Returns the action of a call that is expected to succeed.
+fn action(call: &ToolCall) -> Option<&str> {
     match (&call.request, &call.expectation) {
-        (_, Expectation::Refusal { .. }) | (Body::Raw(_), _) => None,
+        (_, Expectation::Error { .. }) | (Body::Raw(_), _) => None,
         (Body::Json(request), _) => request.get("action").and_then(Value::as_str),
     }
 }
 
-/// The code a call is expected to be refused with, and the later one it also
-/// deserves.
-fn refusal(call: &Call) -> Option<(&str, Option<&str>)> {
+/// Returns the expected error code of a call, and the code of lower precedence that applies too.
+fn expected_error(call: &ToolCall) -> Option<(&str, Option<&str>)> {
     match &call.expectation {
-        Expectation::Refusal { error, before } => {
+        Expectation::Error { error, before } => {
             Some((error.get("code")?.as_str()?, before.as_deref()))
         }
         _ => None,

@@ -1,9 +1,8 @@
-//! Comparing what came back with what a case expects.
+//! Compares replies with the expectations of cases.
 //!
-//! Both sides are brought to one shape first: [`resolve`] writes down what was
-//! expected in the terms of what came back, so that a difference between the
-//! two is a mistake and nothing else. Comparing and showing are the same thing
-//! then.
+//! [`resolve`] first turns the expectation into a concrete value: each matcher that fits becomes
+//! the actual value. So every difference between the two values is a failure, and the same diff
+//! serves to compare and to report.
 //!
 //! | written | fits |
 //! |---|---|
@@ -19,12 +18,11 @@
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 
-/// How much of a long text a message shows, in characters.
+/// Maximum length of a text in a message, in characters.
 const TEXT_SHOWN_MAX: usize = 400;
 
-/// Returns what `expected` says, in the terms of `got`: equal to `got` if and only if
-/// `got` fits. In a partial comparison members that are not named are taken
-/// over.
+/// Resolves the matchers of `expected` against `got`. The result equals `got` if and only if `got`
+/// fits. A partial comparison copies the members of `got` that `expected` does not name.
 pub fn resolve(expected: &Value, got: &Value, is_partial: bool) -> Value {
     if let Some(matchers) = matchers(expected) {
         let failing: Map<_, _> =
@@ -59,7 +57,7 @@ pub fn resolve(expected: &Value, got: &Value, is_partial: bool) -> Value {
     }
 }
 
-/// Compares; the error shows the difference, line by line.
+/// Compares `got` with `expected`. The error is a line diff.
 pub fn compare(expected: &Value, got: &Value, is_partial: bool) -> Result<(), String> {
     let resolved = resolve(expected, got, is_partial);
     if resolved == *got {
@@ -68,7 +66,7 @@ pub fn compare(expected: &Value, got: &Value, is_partial: bool) -> Result<(), St
     Err(difference(&pretty(&resolved), &pretty(got)))
 }
 
-/// Returns the difference of two texts, line by line.
+/// Returns a line diff of two texts.
 pub fn difference(expected: &str, got: &str) -> String {
     let mut shown = "expected (-), got (+):".to_owned();
     for change in TextDiff::from_lines(expected, got).iter_all_changes() {
@@ -84,7 +82,7 @@ pub fn difference(expected: &str, got: &str) -> String {
     shown
 }
 
-/// `text` without its middle when it is long.
+/// Cuts out the middle of a long text.
 pub fn shorten(text: &str) -> String {
     let count = text.chars().count();
     if count <= TEXT_SHOWN_MAX {
@@ -110,7 +108,7 @@ fn pretty(value: &Value) -> String {
     format!("{:#}", shortened(value))
 }
 
-/// Returns the matchers that `expected` consists of, if it does; all have to fit.
+/// Returns the matchers in `expected`, if it consists of matchers only. All of them must fit.
 fn matchers(expected: &Value) -> Option<&Map<String, Value>> {
     const NAMES: [&str; 9] = [
         "any", "contains", "lacks", "includes", "excludes", "length", "at_most", "at_least",
@@ -126,7 +124,7 @@ fn may_be_missing(expected: &Value) -> bool {
     matchers(expected).is_some_and(all_fit)
 }
 
-/// Returns the matcher, reduced to those of its parts that `got` does not fit.
+/// Returns the matcher with only the parts that `got` does not fit.
 fn unfit(name: &str, argument: &Value, got: &Value) -> Option<(String, Value)> {
     let unfit = match argument {
         Value::Array(parts) => {
@@ -139,7 +137,7 @@ fn unfit(name: &str, argument: &Value, got: &Value) -> Option<(String, Value)> {
     (unfit != Value::Array(Vec::new())).then(|| (name.to_owned(), unfit))
 }
 
-/// Returns whether `got`, nothing when the member is missing, fits one matcher.
+/// Returns true if `got` fits one matcher. `None` is a missing member.
 fn fits(name: &str, argument: &Value, got: Option<&Value>) -> bool {
     let parts = argument.as_array().map_or(std::slice::from_ref(argument), Vec::as_slice);
     let text = got.and_then(Value::as_str);
@@ -184,8 +182,8 @@ fn is_of_type(name: &str, got: &Value) -> bool {
     }
 }
 
-/// Returns whether `text` is an instant as the API writes it: UTC with `Z`, and
-/// milliseconds only when they are not zero.
+/// Returns true if `text` is an instant in the form of the API: UTC with `Z`, and milliseconds
+/// only if not zero.
 fn is_utc_time(text: &str) -> bool {
     let Ok(time) = text.parse::<jiff::Timestamp>() else { return false };
     let precision = if time.as_millisecond() % 1_000 == 0 { 0 } else { 3 };
@@ -199,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_exact_comparison_finds_a_member_too_many() {
+    fn an_exact_comparison_rejects_an_extra_member() {
         assert!(compare(&json!({"a": 1}), &json!({"a": 1, "b": 2}), false).is_err());
         assert!(compare(&json!({"a": 1}), &json!({"a": 1, "b": 2}), true).is_ok());
     }
@@ -213,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn matchers_fit_or_show_themselves() {
+    fn a_matcher_fits_or_is_shown() {
         let got = json!({"text": "one two", "list": [{"code": "A"}, {"code": "B"}], "at": "2026-02-20T14:30:00Z"});
         let fits = |expected: &Value| compare(expected, &got, true);
         assert_eq!(
@@ -235,16 +233,16 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_shows_what_differs() {
+    fn a_diff_shows_the_difference() {
         let shown =
             compare(&json!({"a": 1, "b": {"any": "string"}}), &json!({"a": 2, "b": "x"}), false);
-        let shown = shown.expect_err("differs");
+        let shown = shown.expect_err("the values differ");
         assert!(shown.contains("-  \"a\": 1") && shown.contains("+  \"a\": 2"), "{shown}");
         assert!(shown.contains("   \"b\": \"x\""), "{shown}");
     }
 
     #[test]
-    fn times_are_written_in_one_way() {
+    fn times_have_one_form() {
         assert!(is_utc_time("2026-02-20T14:30:00Z") && is_utc_time("2026-02-20T14:30:00.250Z"));
         assert!(
             !is_utc_time("2026-02-20T14:30:00.000Z") && !is_utc_time("2026-02-20T15:30:00+01:00")

@@ -1,6 +1,5 @@
-//! The world that targets give to the rules in process: storage in memory that
-//! fails when it is told to, a clock that stands still, a log that remembers, a
-//! tokenizer that loses encodings when it is told to.
+//! The ports of in-process targets: storage in memory with fault injection, a clock that stands
+//! still, a log that stores its records, a tokenizer with selectable encodings.
 
 use std::{
     mem,
@@ -24,7 +23,7 @@ use shared_context_wasmtime::{
 
 use crate::case::Storage;
 
-/// The encodings of a [`World`] that was not told to lose any.
+/// The default encodings of a [`World`].
 pub const ENCODINGS: [&str; 2] = ["o200k_base", "cl100k_base"];
 
 /// Storage, clock, log and tokenizer of one target. Clones share them.
@@ -55,17 +54,17 @@ impl Default for World {
 }
 
 impl World {
-    /// Returns all that the rules may use.
+    /// Returns the ports of the core.
     pub fn ports(&self) -> Ports<'_, Self, Self, Self, Self> {
         Ports { kv: self, clock: self, log: self, tokenizer: self }
     }
 
-    /// Lets the storage behave as told.
+    /// Sets the behaviour of the storage.
     pub fn set_storage(&self, storage: Storage) {
         self.state().storage = storage;
     }
 
-    /// Counts with these of [`ENCODINGS`] and no others.
+    /// Limits the tokenizer to these of [`ENCODINGS`].
     pub fn set_encodings(&self, names: &[String]) {
         self.state().encodings = names.to_vec();
     }
@@ -75,13 +74,12 @@ impl World {
         self.state().now = Timestamp(now_ms);
     }
 
-    /// Returns the records given to the log since the last call.
+    /// Returns the records that were logged since the last call.
     pub fn take_records(&self) -> Vec<Value> {
         mem::take(&mut self.state().records)
     }
 
-    /// Returns the ids of the sessions or projects that exist, those after `after`, at most
-    /// `limit`.
+    /// Returns the ids of at most `limit` sessions or projects after `after`.
     pub fn ids(
         &self,
         kind: ScopeKind,
@@ -89,7 +87,7 @@ impl World {
         limit: usize,
     ) -> Result<Vec<String>, KvError> {
         let after = kind.bucket_name(after.unwrap_or_default());
-        self.readable()?;
+        self.check_readable()?;
         let names = self.kv.names(Some(&after), limit);
         Ok(names
             .iter()
@@ -102,13 +100,13 @@ impl World {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether reads succeed.
-    fn readable(&self) -> Result<(), KvError> {
-        if self.state().storage == Storage::ReadsFail { Err(told_to_fail()) } else { Ok(()) }
+    /// Returns an error if reads must fail.
+    fn check_readable(&self) -> Result<(), KvError> {
+        if self.state().storage == Storage::ReadsFail { Err(injected_failure()) } else { Ok(()) }
     }
 }
 
-fn told_to_fail() -> KvError {
+fn injected_failure() -> KvError {
     KvError("told to fail".to_owned())
 }
 
@@ -160,17 +158,17 @@ impl AuditLog for World {
             "at_ms": done.at_ms,
         });
         let Some(members) = shown.as_object_mut() else { return };
-        let mut tell = |name: &str, value: Value| members.insert(name.to_owned(), value);
+        let mut add = |name: &str, value: Value| members.insert(name.to_owned(), value);
         if let Some(entry) = &done.entry {
-            tell("key", entry.key.as_str().into());
-            tell("version", entry.version.into());
-            tell("value_tokens", entry.value_tokens.into());
+            add("key", entry.key.as_str().into());
+            add("version", entry.version.into());
+            add("value_tokens", entry.value_tokens.into());
         }
         if let Some(label) = &done.label {
-            tell("label", label.as_str().into());
+            add("label", label.as_str().into());
         }
         if let Some(reason) = &done.reason {
-            tell("reason", reason.as_str().into());
+            add("reason", reason.as_str().into());
         }
         self.state().records.push(shown);
     }
@@ -180,7 +178,7 @@ impl Kv for World {
     type Bucket = FaultyBucket;
 
     fn open(&self, name: &str) -> Result<FaultyBucket, KvError> {
-        self.readable()?;
+        self.check_readable()?;
         Ok(FaultyBucket { bucket: self.kv.open(name)?, world: self.clone() })
     }
 }
@@ -198,12 +196,12 @@ impl Bucket for FaultyBucket {
     }
 
     fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
-        self.world.readable()?;
+        self.world.check_readable()?;
         self.bucket.get(row)
     }
 
     fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError> {
-        self.world.readable()?;
+        self.world.check_readable()?;
         self.bucket.scan(prefix, after, limit)
     }
 
@@ -215,11 +213,13 @@ impl Bucket for FaultyBucket {
         let storage = self.world.state().storage;
         match storage {
             Storage::Works => self.bucket.commit(expected, changes),
-            Storage::ReadsFail | Storage::CommitsFail => Err(CommitError::Failed(told_to_fail())),
+            Storage::ReadsFail | Storage::CommitsFail => {
+                Err(CommitError::Failed(injected_failure()))
+            }
             Storage::CommitsConflict => Err(CommitError::Conflict),
             Storage::AnswersLost => {
                 self.bucket.commit(expected, changes)?;
-                Err(CommitError::Failed(told_to_fail()))
+                Err(CommitError::Failed(injected_failure()))
             }
         }
     }

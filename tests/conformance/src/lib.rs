@@ -1,8 +1,8 @@
-//! The conformance suite: cases that are data, and what runs them on every
-//! target. README.md tells how to write one.
+//! The conformance suite: cases as data, and a runner for every target. README.md explains how to
+//! write a case.
 //!
-//! Invariant: a case does not know which target it runs on, so that the same
-//! cases passing on all of them mean the same behaviour.
+//! Invariant: a case does not know its target. If the same cases pass on all targets, all targets
+//! behave the same.
 
 pub mod case;
 pub mod coverage;

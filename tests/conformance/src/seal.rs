@@ -1,17 +1,17 @@
-//! A document with digests that fit it, as who forges one would make them: written from
-//! the description of the format, apart from the code that reads it.
+//! Computes matching digests for a document, as a forger would. Written from the description of
+//! the format, independent of the code that reads it.
 
 use serde_json::{Map, Value};
 use shared_context_core::digest::sha256;
 
-/// Returns the exported session `document` with the digests that fit its items.
+/// Returns the exported session `document` with digests that match its items.
 pub fn sealed(mut document: Value) -> Value {
     let of = |item: &Value| Value::from(sha256(serde_jcs::to_string(item).unwrap_or_default()));
     let mut digests = Map::new();
     for section in ["config", "entries", "history", "snapshots", "rounds"] {
         let of_section = match document.get(section) {
             Some(Value::Array(items)) => items.iter().map(of).collect(),
-            // Told only where there are any.
+            // Present only if there are rounds.
             None if section == "rounds" => continue,
             other => other.map(of).unwrap_or_default(),
         };

@@ -1,21 +1,21 @@
-//! Filling in a case's values: variables and generated texts.
+//! Fills in the templates of a case: variables and generated texts.
 //!
 //! | written | becomes |
 //! |---|---|
-//! | `$name` | the variable's value, of whatever type |
-//! | `…${name.member.0}…` | the text of that part of the variable |
+//! | `$name` | the variable's value, of any type |
+//! | `…${name.member.0}…` | that part of the variable, as text |
 //! | `$$` at the start | a `$` |
 //! | `{repeat: x, times: 4001}` | `x`, 4001 times; a `${nth}` in it is 1, 2, 3 … |
-//! | `{join: [a, {repeat: …}, …]}` | the texts, one after the other |
+//! | `{join: [a, {repeat: …}, …]}` | the texts, concatenated |
 //! | `{hex: c3 28}` | these bytes; in `raw` only |
-//! | `{edited: $name, set: {a.0.b: 7}, remove: [c]}` | the value with other members at these places, or without |
-//! | `{sealed: value}` | the exported session with digests that fit it, as who forges one would make them |
+//! | `{edited: $name, set: {a.0.b: 7}, remove: [c]}` | the value with these paths set or removed |
+//! | `{sealed: value}` | the exported session with matching digests, as a forger would compute them |
 
 use serde_json::{Map, Value};
 
 use crate::seal::sealed;
 
-/// What stands for the number of a repetition.
+/// The placeholder for the number of a repetition.
 const NTH: &str = "${nth}";
 
 /// The variables of a running case.
@@ -25,7 +25,7 @@ pub type Variables = Map<String, Value>;
 ///
 /// # Errors
 ///
-/// A message: a variable is not known, or a generator is not complete.
+/// A message if a variable is unknown or a generator is incomplete.
 pub fn fill(template: &Value, variables: &Variables) -> Result<Value, String> {
     match template {
         Value::String(text) => fill_text(text, variables),
@@ -52,7 +52,7 @@ pub fn fill(template: &Value, variables: &Variables) -> Result<Value, String> {
     }
 }
 
-/// Fills in `template`, a text, or a list of texts and bytes, as bytes.
+/// Fills in `template`, a text or a list of texts and bytes, and returns bytes.
 ///
 /// # Errors
 ///
@@ -80,8 +80,7 @@ pub fn fill_bytes(template: &Value, variables: &Variables) -> Result<Vec<u8>, St
     }
 }
 
-/// Returns the value at `path` (`keys.0.version`) inside of `value`; all of it at the
-/// empty path.
+/// Returns the value at `path` (`keys.0.version`) in `value`. The empty path is the whole value.
 pub fn look_up<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').filter(|it| !it.is_empty()).try_fold(value, |value, name| match value {
         Value::Array(items) => items.get(name.parse::<usize>().ok()?),
@@ -89,12 +88,12 @@ pub fn look_up<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// Returns a value with other members at some places, or without them.
+/// Builds an `edited` value: sets some paths and removes others.
 fn edited(members: &Map<String, Value>, variables: &Variables) -> Result<Value, String> {
     let mut value = Value::Null;
     for (name, argument) in members {
         match (name.as_str(), fill(argument, variables)?) {
-            // The first in the order of names.
+            // `edited` comes first, because members are sorted by name.
             ("edited", original) => value = original,
             ("remove", Value::Array(paths)) => {
                 for path in paths.iter().filter_map(Value::as_str) {
@@ -112,7 +111,7 @@ fn edited(members: &Map<String, Value>, variables: &Variables) -> Result<Value, 
     Ok(value)
 }
 
-/// Puts `new` at `path` of `value`, or takes out what is there.
+/// Sets `path` in `value` to `new`, or removes it if `new` is `None`.
 fn edit(value: &mut Value, path: &str, new: Option<Value>) -> Result<(), String> {
     let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
     let place =
@@ -172,7 +171,7 @@ fn text_of(template: &Value, variables: &Variables) -> Result<String, String> {
     }
 }
 
-/// Returns a text that is one variable takes its type; any other stays a text.
+/// Fills in a text. If it consists of one variable, the result has the type of that variable.
 fn fill_text(text: &str, variables: &Variables) -> Result<Value, String> {
     match text.strip_prefix('$') {
         Some(rest) if rest.starts_with('$') => Ok(Value::String(rest.to_owned())),
@@ -183,7 +182,7 @@ fn fill_text(text: &str, variables: &Variables) -> Result<Value, String> {
     }
 }
 
-/// Replaces each `${…}` inside of `text`.
+/// Replaces each `${…}` in `text`.
 fn inside(text: &str, variables: &Variables) -> Result<String, String> {
     let mut filled = String::new();
     let mut rest = text;
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_inside_of_a_text_is_text() {
+    fn a_variable_inside_a_text_is_text() {
         check(&json!("x${n}-${old.parts.1}"), &json!("x7-b"));
     }
 
@@ -237,13 +236,13 @@ mod tests {
     }
 
     #[test]
-    fn bytes_need_not_be_text() {
+    fn hex_bytes_need_not_be_utf_8() {
         let bytes = fill_bytes(&json!(["a", {"hex": "c3 28"}]), &Variables::new());
         assert_eq!(bytes.as_deref(), Ok(&[b'a', 0xc3, 0x28][..]));
     }
 
     #[test]
-    fn a_value_is_edited_at_some_places() {
+    fn paths_of_a_value_are_set_and_removed() {
         let original = json!({"a": [{"b": 1}, 2], "c": 3, "d": 4});
         let changes = json!({"a.0.b": "$n", "a.1": 5, "e": {"f": 6}});
         check(
@@ -259,7 +258,7 @@ mod tests {
 
     #[test]
     fn an_unknown_variable_is_named() {
-        let refused = fill(&json!("$nothing"), &Variables::new()).expect_err("is not known");
-        assert!(refused.contains("nothing"));
+        let error = fill(&json!("$nothing"), &Variables::new()).expect_err("is not known");
+        assert!(error.contains("nothing"));
     }
 }

@@ -1,8 +1,8 @@
-//! Runs every case on every target it can run on: one test for each pair,
-//! named `target::system/section-what`.
+//! Runs every case on every target that supports it. Each pair is one test, named
+//! `target::system/section-what`.
 //!
 //! `cargo test -p shared-context-conformance --test conformance -- core::store`
-//! runs those of one target and one system.
+//! runs the tests of one target and one system.
 
 use std::{
     io,
@@ -15,16 +15,16 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use shared_context_conformance::{
     case::{self, Case},
     coverage, run,
-    target::{ADMIN_KEY, HttpRequest, Kind, SECRET},
+    target::{ADMIN_KEY, HttpRequest, SECRET, TargetKind},
 };
 use shared_context_system::secrets;
 use tracing_subscriber::EnvFilter;
 
-/// What was logged in this process by the hosts under test, all they can log.
+/// A writer that captures the log of all hosts in this process.
 #[derive(Clone, Default)]
-struct Logged(Arc<Mutex<Vec<u8>>>);
+struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Logged {
+impl io::Write for CapturedLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
     }
@@ -34,16 +34,16 @@ impl io::Write for Logged {
     }
 }
 
-impl Logged {
+impl CapturedLog {
     fn start() -> Self {
-        let (logged, filter) = (Self::default(), EnvFilter::new("info,shared_context=trace"));
-        let writer = logged.clone();
+        let (captured, filter) = (Self::default(), EnvFilter::new("info,shared_context=trace"));
+        let writer = captured.clone();
         let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
         log.with_writer(move || writer.clone()).init();
-        logged
+        captured
     }
 
-    /// Fails if it shows a value, a credential or a secret of any case.
+    /// Fails if the log contains a value, a credential or a secret of any case.
     fn check(&self) {
         secrets::secret(SECRET);
         secrets::secret(ADMIN_KEY);
@@ -54,14 +54,14 @@ impl Logged {
 
 fn main() -> Result<ExitCode, String> {
     let arguments = Arguments::from_args();
-    let logged = Logged::start();
+    let log = CapturedLog::start();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
     let cases: Vec<_> = case::read_all(&folder)?
         .into_iter()
         .map(|(path, case)| (path.with_extension("").display().to_string(), Arc::new(case)))
         .collect();
     let mut trials = Vec::new();
-    for kind in Kind::all() {
+    for kind in TargetKind::all() {
         let kind = match kind {
             Ok(kind) => Arc::new(kind),
             Err(why) => {
@@ -79,21 +79,21 @@ fn main() -> Result<ExitCode, String> {
         }
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
-    logged.check();
+    log.check();
     Ok(conclusion.exit_code())
 }
 
-fn fits(kind: &Kind, case: &Case) -> bool {
+fn fits(kind: &TargetKind, case: &Case) -> bool {
     (kind.speaks_http || !case.needs_http())
         && case.needed_faults().iter().all(|it| kind.faults.contains(it))
         && (!kind.joins_headers || !case.needs_repeated_headers())
         && case.encodings.iter().all(|it| kind.encodings.contains(&it.as_str()))
         && (kind.changes_encodings || !case.needs_other_encodings())
         && (kind.sets_clock || !case.needs_clock())
-        && case.needs_kept().is_none_or(|it| it == kind.is_kept)
+        && case.needs_state().is_none_or(|it| it == kind.keeps_state)
 }
 
-fn trial(kind: &Arc<Kind>, path: &str, case: &Arc<Case>) -> Trial {
+fn trial(kind: &Arc<TargetKind>, path: &str, case: &Arc<Case>) -> Trial {
     let name = format!("{}::{path}", kind.name);
     let (kind, path, case) = (Arc::clone(kind), path.to_owned(), Arc::clone(case));
     Trial::test(name, move || {
@@ -104,9 +104,9 @@ fn trial(kind: &Arc<Kind>, path: &str, case: &Arc<Case>) -> Trial {
     })
 }
 
-/// Asks the target what it can do over HTTP and looks for a case of each.
-fn every_operation_has_a_case(kind: &Kind, cases: &[Case]) -> Result<(), String> {
-    let nothing = case::parse("{title: What there is, cites: [], sessions: [], steps: []}")?;
+/// Checks that every operation in the `OpenAPI` document of the target has a case.
+fn every_operation_has_a_case(kind: &TargetKind, cases: &[Case]) -> Result<(), String> {
+    let nothing = case::parse("{title: The OpenAPI document, cites: [], sessions: [], steps: []}")?;
     let request = HttpRequest {
         method: "GET".to_owned(),
         target: "/openapi.json".to_owned(),
@@ -114,11 +114,11 @@ fn every_operation_has_a_case(kind: &Kind, cases: &[Case]) -> Result<(), String>
     };
     let response = (kind.start)(&nothing)?.http(&request)?;
     let api = serde_json::from_slice(&response.body).map_err(|err| err.to_string())?;
-    match coverage::untold_operations(cases, &api).as_slice() {
+    match coverage::uncovered_operations(cases, &api).as_slice() {
         [] => Ok(()),
-        untold => Err(format!(
+        uncovered => Err(format!(
             "no case asks for {} and gets it: add a step `http: …` to cases/http",
-            untold.join(", ")
+            uncovered.join(", ")
         )),
     }
 }

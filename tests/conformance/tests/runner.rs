@@ -1,38 +1,37 @@
-//! The suite tested: it finds out a system that does not keep its promises, and
-//! cases that are incomplete.
+//! Tests of the suite itself: it detects a broken system and incomplete cases.
 
 use serde_json::json;
 use shared_context_conformance::{
     case,
-    coverage::{gaps, untold_operations},
+    coverage::{gaps, uncovered_operations},
     run,
-    target::{Credential, Start, Stop, Target},
+    target::{Credential, Target, TargetError, TargetFactory},
 };
 
-/// A system that refuses every write, the second time not without writing.
+/// A broken system: it rejects every write, but every second one changes the state.
 #[derive(Default)]
-struct Liar {
-    refused: u32,
+struct BrokenTarget {
+    rejected: u32,
 }
 
-impl Target for Liar {
+impl Target for BrokenTarget {
     fn credential(
         &mut self,
         _: &str,
         participant: &str,
         keys: &[String],
-    ) -> Result<Credential, Stop> {
+    ) -> Result<Credential, TargetError> {
         let participant = participant.to_owned();
         Ok(Credential { participant, keys: keys.to_vec(), token: String::new() })
     }
 
-    fn invoke(&mut self, _: &str, _: &Credential, request: &[u8]) -> Result<Vec<u8>, Stop> {
+    fn invoke(&mut self, _: &str, _: &Credential, request: &[u8]) -> Result<Vec<u8>, TargetError> {
         if request.starts_with(br#"{"action":"write""#) {
-            self.refused += 1;
+            self.rejected += 1;
             let error = json!({"error": {"code": "STORE_FULL", "message": "full"}});
-            return Err(Stop::Refused(error.to_string().into_bytes()));
+            return Err(TargetError::Rejected(error.to_string().into_bytes()));
         }
-        Ok(json!({"changes": self.refused / 2}).to_string().into_bytes())
+        Ok(json!({"changes": self.rejected / 2}).to_string().into_bytes())
     }
 
     fn restart(&mut self) -> Result<(), String> {
@@ -42,48 +41,48 @@ impl Target for Liar {
     fn set_clock(&mut self, _: u64) {}
 }
 
-fn liar() -> Start {
-    Box::new(|_| Ok(Box::new(Liar::default())))
+fn broken_target() -> TargetFactory {
+    Box::new(|_| Ok(Box::new(BrokenTarget::default())))
 }
 
 #[track_caller]
-fn check(steps: &str, told: &[&str]) {
+fn check(steps: &str, expected: &[&str]) {
     let case = case::parse(&format!("title: It\ncites: []\nsessions: []\nsteps:\n{steps}"));
-    let message = case.and_then(|case| run::run(&case, &liar()));
+    let message = case.and_then(|case| run::run(&case, &broken_target()));
     let message = message.err().unwrap_or_else(|| "passed".to_owned());
-    for part in told {
+    for part in expected {
         assert!(message.contains(part), "{part:?} is not in:\n{message}");
     }
 }
 
 #[test]
-fn a_case_that_is_kept_passes() {
+fn a_case_that_holds_passes() {
     check("- as: admin\n  call: {action: write}\n  error: {code: STORE_FULL}", &["passed"]);
     check("- as: admin\n  call: {action: show}\n  bytes: '{\"changes\":0}'", &["passed"]);
 }
 
 #[test]
-fn a_refusal_that_changed_something_is_found_out() {
+fn an_error_that_changed_the_state_is_detected() {
     check(
         "- repeat: 2\n  as: admin\n  call: {action: write}\n  error: {code: STORE_FULL}",
-        &["step 1 (i = 2)", "refused, but the session changed", "{\"changes\":1}"],
+        &["step 1 (i = 2)", "rejected, but the session changed", "{\"changes\":1}"],
     );
 }
 
 #[test]
-fn elsewhere_is_another_system_that_knows_what_was_saved() {
-    let refused =
+fn elsewhere_is_a_new_system_with_the_saved_variables() {
+    let rejected =
         "- as: admin\n  call: {action: write}\n  error: {code: STORE_FULL}\n  save_text: told\n";
     check(
         &format!(
-            "{refused}- elsewhere: true\n{refused}- as: admin\n  raw: ['write: ', $told]\n  bytes: '{{\"changes\":0}}'"
+            "{rejected}- elsewhere: true\n{rejected}- as: admin\n  raw: ['write: ', $told]\n  bytes: '{{\"changes\":0}}'"
         ),
         &["passed"],
     );
 }
 
 #[test]
-fn a_failure_names_step_caller_request_and_difference() {
+fn a_failure_reports_step_caller_request_and_diff() {
     check(
         "- restart: true\n- each: {n: [7]}\n  steps:\n  - as: orchestrator\n    call: {action: show, n: $n}\n    expect: {changes: $n}",
         &[
@@ -95,20 +94,20 @@ fn a_failure_names_step_caller_request_and_difference() {
         ],
     );
     check("- as: admin\n  call: {action: write}\n  expect: {}", &["step 1", "STORE_FULL"]);
-    check("- as: admin\n  call: {action: x}\n  error: {}", &["a refusal was expected", "changes"]);
+    check("- as: admin\n  call: {action: x}\n  error: {}", &["an error was expected", "changes"]);
     check("- as: admin\n  call: {key: $x}\n  expect: {}", &["no variable `x`"]);
 }
 
 #[test]
-fn a_step_that_means_nothing_is_refused_where_it_stands() {
+fn an_invalid_step_is_rejected_with_its_position() {
     check("- {}", &["a step needs one of"]);
     check("- call: {a: 1}\n  as: admin", &["need one of: expect"]);
     check("- call: {a: 1}\n  expect: {}", &["need `as`"]);
     check("- restart: true\n  status: 200", &["`status` does not belong"]);
     let limited = |what: &str| format!("- {what}\n  keys: [scope]\n  expect: {{}}");
     check(&limited("http: GET /\n  status: 200"), &["`keys` does not belong"]);
-    let kept = limited("as: admin\n  credential: kept\n  call: {action: show}");
-    check(&kept, &["`keys` belongs to the step that keeps the credential"]);
+    let stored = limited("as: admin\n  credential: kept\n  call: {action: show}");
+    check(&stored, &["`keys` belongs to the step that keeps the credential"]);
     check(
         "- as: admin\n  keys: scope\n  call: {action: show}\n  expect: {}",
         &["step 1: ", "`keys` is a list of patterns"],
@@ -119,7 +118,7 @@ fn a_step_that_means_nothing_is_refused_where_it_stands() {
 }
 
 #[test]
-fn what_has_no_case_is_named() {
+fn gaps_in_the_cases_are_named() {
     let case = case::parse(
         "title: It\ncites: []\nsteps:\n\
          - {as: admin, call: {action: a}, expect: {}}\n\
@@ -136,11 +135,11 @@ fn what_has_no_case_is_named() {
     }
     assert_eq!(found.len(), 5);
     let api = json!({"paths": {"/v1/x/{n}": {"get": {}, "put": {}, "parameters": []}, "/v1": {"get": {}}}});
-    assert_eq!(untold_operations(&cases, &api), ["GET /v1", "PUT /v1/x/{n}"]);
+    assert_eq!(uncovered_operations(&cases, &api), ["GET /v1", "PUT /v1/x/{n}"]);
 }
 
 #[test]
-fn what_a_case_needs_of_a_host_is_told_from_its_steps() {
+fn requirements_of_a_case_follow_from_its_steps() {
     let parsed = |members: &str, step: &str| {
         let text = format!("title: It\ncites: []\n{members}\nsteps:\n- {step}\n");
         case::parse(&text).expect("is one")
@@ -153,9 +152,9 @@ fn what_a_case_needs_of_a_host_is_told_from_its_steps() {
     assert!(needs_clock(&call("error: {message: {contains: '2026-02-20T14:01:00Z'}}")));
     assert!(needs_clock("{each: {at: ['2026-02-20T14:00:00Z']}, restart: true}"));
     assert!(!needs_clock(&call("expect: {at: {any: time}, on: 2026-02-20}")));
-    let kept = |members: &str| parsed(members, "restart: true").needs_kept();
-    assert_eq!([kept(""), kept("is_kept: false")], [None, Some(false)]);
-    assert_eq!(kept("rate_limit: {per_second: 2, burst: 4}"), Some(true));
+    let needs_state = |members: &str| parsed(members, "restart: true").needs_state();
+    assert_eq!([needs_state(""), needs_state("is_kept: false")], [None, Some(false)]);
+    assert_eq!(needs_state("rate_limit: {per_second: 2, burst: 4}"), Some(true));
     let faults = parsed("", "steps: [storage: reads_fail, storage: works]").needed_faults();
     assert_eq!(faults, [case::Storage::ReadsFail]);
 }

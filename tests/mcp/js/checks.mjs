@@ -1,9 +1,8 @@
-// Checks that say what they look at, one line each. The first that fails ends the
-// program, with what was seen.
+// Checks that print one line each. The first failure prints the actual value and exits.
 
 import { isDeepStrictEqual, inspect } from "node:util";
 
-/** Does `act`; what comes of it must equal `expected`, or match it if that is a pattern. */
+/** Runs `act`. Its result must equal `expected`, or match it if that is a pattern. */
 export async function check(what, expected, act) {
   let seen;
   try {

@@ -1,18 +1,18 @@
-// The interaction cycle of spec 10, played with an official TypeScript client:
+// The interaction cycle of spec 10 with an official TypeScript client:
 //
 //   node cycle.mjs client|sdk VERSION http|stdio
 //
-// SHARED_CONTEXT_URL is where the server is, SHARED_CONTEXT_TOKEN the credential of
-// the orchestrator of SESSION; PROGRAM bridges stdio to the server. HOST_KEEPS is `no`
-// where a server remembers no request: it tells of changes in VERSION 2026-07-28 only.
+// SHARED_CONTEXT_URL is the URL of the server, SHARED_CONTEXT_TOKEN the credential of the
+// orchestrator of SESSION; PROGRAM bridges stdio to the server. HOST_KEEPS is `no` for a stateless
+// server, which supports notifications in VERSION 2026-07-28 only.
 
 import { check } from "./checks.mjs";
 import { MODERN, Participant } from "./participant.mjs";
 
 const [api, version, transport] = process.argv.slice(2);
 const { SESSION: session, SHARED_CONTEXT_URL: server, SHARED_CONTEXT_TOKEN, PROGRAM } = process.env;
-const isTold = version === MODERN || process.env.HOST_KEEPS !== "no";
-const way = { api, version, server, program: transport === "stdio" ? PROGRAM : undefined };
+const hasNotifications = version === MODERN || process.env.HOST_KEEPS !== "no";
+const connection = { api, version, server, program: transport === "stdio" ? PROGRAM : undefined };
 
 const entry = (key) => `session://${session}/entries/${key}`;
 const KEYS = `session://${session}/keys`;
@@ -28,11 +28,11 @@ const DECISION = "Config change was accidental. User approves revert recommendat
 // The orchestrator states the problem.
 let orchestrator;
 await check("the orchestrator connects", "shared-context", async () => {
-  orchestrator = await Participant.connect(way, SHARED_CONTEXT_TOKEN);
+  orchestrator = await Participant.connect(connection, SHARED_CONTEXT_TOKEN);
   return orchestrator.name;
 });
 if (api === "client" || transport === "http") {
-  await check("in the version asked for", version, () => orchestrator.version);
+  await check("in the requested version", version, () => orchestrator.version);
 }
 await check("it has all tools", ["shared_context", "subagent", "delta_rounds"], async () =>
   (await orchestrator.tools()).map((tool) => tool.name),
@@ -46,21 +46,21 @@ for (const [key, value] of [
   await check(`it writes ${key}`, "orchestrator", () => orchestrator.write(key, value));
 }
 
-/** Has the orchestrator make a credential, and connects with it. */
+/** Mints a credential as the orchestrator and connects with it. */
 async function launch(task) {
   const { isError, participant, credential } = await orchestrator.call("subagent", { task });
   if (isError) throw new Error("no credential");
-  return [participant, await Participant.connect(way, credential)];
+  return [participant, await Participant.connect(connection, credential)];
 }
 
-// A subagent looks for the cause, and the orchestrator is told when it has it.
+// A subagent looks for the cause. The orchestrator is notified of its findings.
 let analysis;
 await check("it launches an analysis", /^subagent:analysis(:|$)/, async () => {
   const [name, participant] = await launch("analysis");
   analysis = participant;
   return name;
 });
-await check("the analysis makes no credentials", ["shared_context", "delta_rounds"], async () =>
+await check("the analysis cannot mint credentials", ["shared_context", "delta_rounds"], async () =>
   (await analysis.tools()).map((tool) => tool.name),
 );
 await check(
@@ -72,23 +72,23 @@ await check("it reads the problem", PROBLEM, () => analysis.read("problem_summar
 await check("it reads the scope", /^Identify /, () => analysis.read("scope"));
 await check("it reads the constraints", /^Read-only /, () => analysis.read("constraints"));
 const watched = [entry("findings_summary"), KEYS];
-if (isTold) {
+if (hasNotifications) {
   await check("the orchestrator subscribes", watched, () => orchestrator.subscribe(watched));
 } else {
-  await check("it is not offered to be told", [undefined, undefined], () => orchestrator.offered());
+  await check("no subscriptions are offered", [undefined, undefined], () => orchestrator.offered());
 }
 await check("the analysis writes its findings", /^subagent:analysis(:|$)/, () =>
   analysis.write("findings_summary", FINDINGS),
 );
-await check("it writes what it does not know", /^subagent:analysis(:|$)/, () =>
+await check("it writes its open question", /^subagent:analysis(:|$)/, () =>
   analysis.write("open_questions", QUESTION),
 );
-if (isTold) {
-  await check("the orchestrator is told of the findings", watched[0], () =>
-    orchestrator.told(watched[0]),
+if (hasNotifications) {
+  await check("the orchestrator is notified of the findings", watched[0], () =>
+    orchestrator.waitForUpdate(watched[0]),
   );
-  await check("it is told of the keys", KEYS, () => orchestrator.told(KEYS));
-  await check("it wants to be told no more", "local", () => orchestrator.unsubscribe(watched));
+  await check("it is notified of the keys", KEYS, () => orchestrator.waitForUpdate(KEYS));
+  await check("it unsubscribes", "local", () => orchestrator.unsubscribe(watched));
 }
 await check("the analysis completes", undefined, () => analysis.leave());
 
@@ -103,7 +103,7 @@ await check("it writes the decision", "orchestrator", () =>
   orchestrator.write("decisions_made", DECISION),
 );
 await check("it deletes the question", "open_questions", async () => {
-  return (await orchestrator.does({ action: "delete", key: "open_questions" })).deleted;
+  return (await orchestrator.useTool({ action: "delete", key: "open_questions" })).deleted;
 });
 
 // Another subagent, which has never seen the problem.
@@ -122,7 +122,7 @@ await check("it writes its plan", /^subagent:remediation(:|$)/, () =>
   remediation.write("deliverables_status", "Remediation plan drafted. Approval pending."),
 );
 
-// The same by resources, prompts and completion, and what is refused.
+// The same with resources, prompts and completion, and an error.
 await check("it finds the entries as resources", true, async () =>
   (await remediation.resources()).includes(KEYS),
 );
@@ -141,7 +141,7 @@ await check("it gets the prompt", /list_keys/, () => remediation.prompt("shared_
 await check("a key is completed", ["findings_summary"], () =>
   remediation.complete("session://{session}/entries/{key}", "key", "find"),
 );
-await check("a missing key is a refusal it can act on", [true, "KEY_NOT_FOUND"], async () => {
+await check("a missing key is an error it can act on", [true, "KEY_NOT_FOUND"], async () => {
   const { isError, error } = await remediation.call("shared_context", {
     action: "read",
     key: "open_questions",
@@ -150,7 +150,7 @@ await check("a missing key is a refusal it can act on", [true, "KEY_NOT_FOUND"],
 });
 if (version === MODERN) {
   const skill = ["skill://shared-context/SKILL.md", "shared-context", true];
-  await check("the skill is what its digest says", [skill], async () =>
+  await check("the skill matches its digest", [skill], async () =>
     (await remediation.skills()).map(({ uri, file }) => [uri, file.frontmatter.name, file.verified]),
   );
 }

@@ -1,19 +1,19 @@
-// A participant of a session, who has nothing but an official client.
+// A participant of a session that uses only an official client.
 //
-// What differs between the two packages, the protocol's versions and the ways to a
-// server is here; the play knows none of it.
+// This module hides the differences between the two packages, the protocol versions and the
+// transports from the cycle.
 
 import { createRequire } from "node:module";
 
-// The packages are in another folder, which NODE_PATH names.
+// NODE_PATH names the folder of the packages.
 const require = createRequire(import.meta.url);
 
-/** The version that has no handshake; those before it have one. */
+/** The version without a handshake; earlier versions have one. */
 export const MODERN = "2026-07-28";
-/** How long a notification may take, in milliseconds. */
+/** Timeout of a notification, in milliseconds. */
 const NOTIFICATION_MAX = 15_000;
 
-/** The classes of a package: `client` speaks all versions, `sdk` came before it. */
+/** The classes of a package: `client` supports all versions, `sdk` is its predecessor. */
 const packages = {
   client: () => ({
     ...require("@modelcontextprotocol/client"),
@@ -35,17 +35,17 @@ export class Participant {
   #notifications = [];
   #notified = () => {};
 
-  /** Connects with `credential`: `way` is `{api, version, server}`, with `program` for stdio. */
-  static async connect(way, credential) {
+  /** Connects with `credential` over `{api, version, server}`, with `program` for stdio. */
+  static async connect(connection, credential) {
     const participant = new Participant();
-    await participant.#open(way, credential);
+    await participant.#open(connection, credential);
     return participant;
   }
 
   async #open({ api, version, server, program }, credential) {
     this.#api = packages[api]();
     const mode = version === MODERN ? { pin: version } : "legacy";
-    // `sdk` knows neither option: it speaks the newest of the older versions.
+    // `sdk` ignores both options and uses the newest legacy version.
     const options = { versionNegotiation: { mode }, supportedProtocolVersions: [version] };
     this.#client = new this.#api.Client({ name: "stranger", version: "1" }, options);
     this.#client.fallbackNotificationHandler = async (notification) => {
@@ -62,7 +62,7 @@ export class Participant {
           requestInit: { headers: { Authorization: `Bearer ${credential}` } },
         });
     await this.#client.connect(this.#transport);
-    // `sdk` tells it by HTTP only.
+    // `sdk` reports the version over HTTP only.
     this.version =
       this.#client.getNegotiatedProtocolVersion?.() ?? this.#transport.protocolVersion;
     this.name = this.#client.getServerVersion()?.name;
@@ -72,7 +72,7 @@ export class Participant {
     return (await this.#client.listTools()).tools;
   }
 
-  /** Calls a tool; the reply comes as text and as data, which must be the same. */
+  /** Calls a tool. The text and the structured content of the reply must be equal. */
   async call(name, args) {
     const result = await this.#client.callTool({ name, arguments: args });
     const text = JSON.parse(result.content[0].text);
@@ -81,23 +81,23 @@ export class Participant {
     return { isError: result.isError ?? false, ...result.structuredContent };
   }
 
-  /** Calls `shared_context`, which must do as it is told. */
-  async does(args) {
+  /** Calls `shared_context`. It must succeed. */
+  async useTool(args) {
     const { isError, ...reply } = await this.call("shared_context", args);
     if (isError) throw new Error(JSON.stringify(reply));
     return reply;
   }
 
   async keys() {
-    return (await this.does({ action: "list_keys" })).keys.map((entry) => entry.key);
+    return (await this.useTool({ action: "list_keys" })).keys.map((entry) => entry.key);
   }
 
   async read(key) {
-    return (await this.does({ action: "read", key })).value;
+    return (await this.useTool({ action: "read", key })).value;
   }
 
   async write(key, value) {
-    return (await this.does({ action: "write", key, value })).written_by;
+    return (await this.useTool({ action: "write", key, value })).written_by;
   }
 
   async resources() {
@@ -126,13 +126,13 @@ export class Participant {
     return (await this.#client.complete({ ref, argument: { name, value } })).completion.values;
   }
 
-  /** What the server offers of subscriptions and of the log. */
+  /** Returns the subscription and logging capabilities of the server. */
   offered() {
     const { resources, logging } = this.#client.getServerCapabilities();
     return [resources.subscribe, logging];
   }
 
-  /** Has itself told of changes of `uris`; returns those the server agreed to tell of. */
+  /** Subscribes to `uris` and returns those that the server accepted. */
   async subscribe(uris) {
     if (this.version === MODERN) {
       const filter = { resourceSubscriptions: uris, resourcesListChanged: true };
@@ -153,21 +153,21 @@ export class Participant {
   }
 
   /** Waits for the notification that the resource `uri` changed. */
-  async told(uri) {
-    const isIt = ({ method, params }) =>
+  async waitForUpdate(uri) {
+    const isUpdate = ({ method, params }) =>
       method === "notifications/resources/updated" && params.uri === uri;
     const deadline = AbortSignal.timeout(NOTIFICATION_MAX);
-    while (!this.#notifications.some(isIt)) {
+    while (!this.#notifications.some(isUpdate)) {
       await new Promise((resolve, reject) => {
         this.#notified = resolve;
         deadline.onabort = () =>
-          reject(new Error(`told only of ${JSON.stringify(this.#notifications)}`));
+          reject(new Error(`notified only of ${JSON.stringify(this.#notifications)}`));
       });
     }
     return uri;
   }
 
-  /** The skills, each with its file as the client verified it; `sdk` knows no skills. */
+  /** Returns the skills, each with its file as verified by the client; `sdk` has no skills. */
   async skills() {
     const client = new this.#api.SkillsClient(this.#client);
     const { skills } = await client.list();
@@ -175,7 +175,7 @@ export class Participant {
     return Promise.all(skills.map(read));
   }
 
-  /** Ends the protocol's session, where it has one, and hangs up. */
+  /** Ends the MCP session, if there is one, and disconnects. */
   async leave() {
     await this.#transport.terminateSession?.();
     await this.#client.close();

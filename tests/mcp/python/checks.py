@@ -1,5 +1,4 @@
-"""Checks that say what they look at, one line each. The first that fails ends the
-program, with what was seen."""
+"""Checks that print one line each. The first failure prints the actual value and exits."""
 
 import os
 import re
@@ -9,7 +8,7 @@ from typing import Any
 
 
 async def check(what: str, expected: Any, act: Callable[[], Awaitable[Any]]) -> None:
-    """Does `act`; what comes of it must equal `expected`, or match it if that is a pattern."""
+    """Runs `act`. Its result must equal `expected`, or match it if that is a pattern."""
     try:
         seen = await act()
     except BaseException:
@@ -18,7 +17,7 @@ async def check(what: str, expected: Any, act: Callable[[], Awaitable[Any]]) -> 
 
 
 def verify(what: str, expected: Any, seen: Any) -> None:
-    """As `check`, of what is there already."""
+    """Compares `seen` with `expected` as `check` does."""
     if isinstance(expected, re.Pattern):
         is_right = isinstance(seen, str) and expected.search(seen) is not None
     else:
@@ -30,5 +29,5 @@ def verify(what: str, expected: Any, seen: Any) -> None:
 
 def fail(what: str, expected: Any, seen: Any) -> None:
     print(f"FAILED {what}\n  expected {expected}\n  saw {seen}", flush=True)
-    # At once: closing clients would wait for a server that may not answer.
+    # Exits at once: closing the clients would wait for a server that may not reply.
     os._exit(1)

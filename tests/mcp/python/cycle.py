@@ -1,10 +1,10 @@
-"""The interaction cycle of spec 10, played with the official Python client:
+"""The interaction cycle of spec 10 with the official Python client:
 
     python3 cycle.py VERSION http|stdio
 
-SHARED_CONTEXT_URL is where the server is, SHARED_CONTEXT_TOKEN the credential of the
-orchestrator of SESSION; PROGRAM bridges stdio to the server. HOST_KEEPS is `no` where a
-server remembers no request: it tells of changes in VERSION 2026-07-28 only.
+SHARED_CONTEXT_URL is the URL of the server, SHARED_CONTEXT_TOKEN the credential of the orchestrator
+of SESSION; PROGRAM bridges stdio to the server. HOST_KEEPS is `no` for a stateless server, which
+supports notifications in VERSION 2026-07-28 only.
 """
 
 import json
@@ -20,8 +20,8 @@ from participant import MODERN, Participant
 
 VERSION, TRANSPORT = sys.argv[1:]
 SESSION = os.environ["SESSION"]
-IS_TOLD = VERSION == MODERN or os.environ.get("HOST_KEEPS") != "no"
-WAY = {
+HAS_NOTIFICATIONS = VERSION == MODERN or os.environ.get("HOST_KEEPS") != "no"
+CONNECTION = {
     "version": VERSION,
     "server": os.environ["SHARED_CONTEXT_URL"],
     "program": os.environ["PROGRAM"] if TRANSPORT == "stdio" else None,
@@ -47,21 +47,21 @@ def entry(key: str) -> str:
 
 
 async def launch(orchestrator: Participant, task: str) -> tuple[str, Participant]:
-    """Has the orchestrator make a credential, and connects with it."""
+    """Mints a credential as the orchestrator and connects with it."""
     is_error, minted = await orchestrator.call("subagent", {"task": task})
-    verify(f"a credential is made for {task}", False, is_error)
-    return minted["participant"], await Participant.connect(WAY, minted["credential"])
+    verify(f"a credential is minted for {task}", False, is_error)
+    return minted["participant"], await Participant.connect(CONNECTION, minted["credential"])
 
 
 async def tools(participant: Participant) -> list[str]:
     return [tool.name for tool in await participant.tools()]
 
 
-async def play() -> None:
+async def run_cycle() -> None:
     # The orchestrator states the problem.
-    orchestrator = await Participant.connect(WAY, os.environ["SHARED_CONTEXT_TOKEN"])
+    orchestrator = await Participant.connect(CONNECTION, os.environ["SHARED_CONTEXT_TOKEN"])
     verify("the orchestrator connects", "shared-context", orchestrator.server)
-    verify("in the version asked for", VERSION, orchestrator.version)
+    verify("in the requested version", VERSION, orchestrator.version)
     offered = ["shared_context", "subagent", "delta_rounds"]
     await check("it has all tools", offered, lambda: tools(orchestrator))
     for key, value in [
@@ -72,11 +72,11 @@ async def play() -> None:
     ]:
         await check(f"it writes {key}", "orchestrator", lambda: orchestrator.write(key, value))
 
-    # A subagent looks for the cause, and the orchestrator is told when it has it.
+    # A subagent looks for the cause. The orchestrator is notified of its findings.
     name, analysis = await launch(orchestrator, "analysis")
     verify("it launches an analysis", ANALYSIS, name)
     offered = ["shared_context", "delta_rounds"]
-    await check("the analysis makes no credentials", offered, lambda: tools(analysis))
+    await check("the analysis cannot mint credentials", offered, lambda: tools(analysis))
     stated = ["constraints", "current_phase", "problem_summary", "scope"]
     await check("it sees the four keys", stated, analysis.keys)
     await check("it reads the problem", PROBLEM, lambda: analysis.read("problem_summary"))
@@ -84,24 +84,28 @@ async def play() -> None:
     constraints = re.compile("^Read-only ")
     await check("it reads the constraints", constraints, lambda: analysis.read("constraints"))
     watched = [entry("findings_summary"), KEYS]
-    if IS_TOLD:
+    if HAS_NOTIFICATIONS:
         await check("the orchestrator subscribes", watched, lambda: orchestrator.subscribe(watched))
     else:
-        verify("it is not offered to be told", (None, None), orchestrator.offered())
+        verify("subscriptions are not offered", (None, None), orchestrator.offered())
     await check(
         "the analysis writes its findings",
         ANALYSIS,
         lambda: analysis.write("findings_summary", FINDINGS),
     )
     await check(
-        "it writes what it does not know",
+        "it writes its open question",
         ANALYSIS,
         lambda: analysis.write("open_questions", QUESTION),
     )
-    if IS_TOLD:
+    if HAS_NOTIFICATIONS:
         for uri in watched:
-            await check(f"the orchestrator is told of {uri}", uri, lambda: orchestrator.told(uri))
-        await check("it wants to be told no more", None, lambda: orchestrator.unsubscribe(watched))
+            await check(
+                f"the orchestrator is notified of {uri}",
+                uri,
+                lambda: orchestrator.wait_for_update(uri),
+            )
+        await check("it unsubscribes", None, lambda: orchestrator.unsubscribe(watched))
     await check("the analysis completes", None, analysis.leave)
 
     # The orchestrator asks the user.
@@ -113,7 +117,7 @@ async def play() -> None:
         "orchestrator",
         lambda: orchestrator.write("decisions_made", DECISION),
     )
-    deleted = await orchestrator.does(action="delete", key="open_questions")
+    deleted = await orchestrator.use_tool(action="delete", key="open_questions")
     verify("it deletes the question", "open_questions", deleted["deleted"])
 
     # Another subagent, which has never seen the problem.
@@ -130,7 +134,7 @@ async def play() -> None:
         lambda: remediation.write("deliverables_status", plan),
     )
 
-    # The same by resources, prompts and completion, and what is refused.
+    # The same with resources, prompts and completion, and an error.
     verify("it finds the entries as resources", True, KEYS in await remediation.resources())
     template = "session://{session}/entries/{key}"
     verify("it finds the templates", True, template in await remediation.templates())
@@ -148,13 +152,13 @@ async def play() -> None:
         lambda: remediation.complete(template, "key", "find"),
     )
     missing = {"action": "read", "key": "open_questions"}
-    is_error, refusal = await remediation.call("shared_context", missing)
-    seen = (is_error, refusal["error"]["code"])
-    verify("a missing key is a refusal it can act on", (True, "KEY_NOT_FOUND"), seen)
+    is_error, reply = await remediation.call("shared_context", missing)
+    seen = (is_error, reply["error"]["code"])
+    verify("a missing key is an error it can act on", (True, "KEY_NOT_FOUND"), seen)
     await check("the remediation completes", None, remediation.leave)
     await check("the orchestrator completes", None, orchestrator.leave)
 
 
-# The client calls deprecated what only the older protocol has.
+# The client marks features of the legacy protocol as deprecated.
 warnings.simplefilter("ignore")
-anyio.run(play)
+anyio.run(run_cycle)

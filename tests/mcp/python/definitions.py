@@ -1,8 +1,8 @@
-"""Whether the providers' own packages take the tool definitions of /v1/tools as they
-are, and whether what tools answer is what their schemas say.
+"""Checks that the providers' packages accept the tool definitions of /v1/tools unchanged, and
+that results match the output schemas.
 
-SHARED_CONTEXT_URL is where the server is, SHARED_CONTEXT_TOKEN the credential of a
-session's orchestrator.
+SHARED_CONTEXT_URL is the URL of the server, SHARED_CONTEXT_TOKEN the credential of a session's
+orchestrator.
 """
 
 import copy
@@ -28,19 +28,19 @@ SERVER = os.environ["SHARED_CONTEXT_URL"]
 
 
 def definitions(form: str) -> list[dict[str, Any]]:
-    """The tools as `form` has them."""
+    """Returns the tools in the format `form`."""
     with urllib.request.urlopen(f"{SERVER}/v1/tools?format={form}") as answer:
         return json.load(answer)["tools"]
 
 
-def takes(kind: Any, value: Any) -> Any:
-    """`value`, as the package's own type reads it; a member it does not know is refused."""
+def validate(kind: Any, value: Any) -> Any:
+    """Validates `value` with the package's own type, which rejects unknown members."""
     kind.__pydantic_config__ = ConfigDict(extra="forbid")
     return TypeAdapter(kind).validate_python(value)
 
 
 def is_schema(what: str, schema: dict[str, Any]) -> None:
-    """Checks that `schema` is one, by the meta-schema of JSON Schema 2020-12."""
+    """Validates `schema` with the meta-schema of JSON Schema 2020-12."""
     faults = [
         it.message
         for it in Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(schema)
@@ -52,10 +52,10 @@ def openai() -> None:
     tools = definitions("openai")
     names = [tool["function"]["name"] for tool in tools]
     verify("openai: there is the tool", ["shared_context"], names)
-    verify("openai: its strict mode takes the tools", tools, list(validate_input_tools(tools)))
+    verify("openai: its strict mode accepts the tools", tools, list(validate_input_tools(tools)))
     for tool in tools:
         name, schema = tool["function"]["name"], tool["function"]["parameters"]
-        verify(f"openai: {name} is a tool", tool, takes(ChatCompletionFunctionToolParam, tool))
+        verify(f"openai: {name} is a tool", tool, validate(ChatCompletionFunctionToolParam, tool))
         is_schema(f"openai: {name}", schema)
         strict = copy.deepcopy(schema)
         strict = _ensure_strict_json_schema(strict, path=(), root=strict)
@@ -67,7 +67,7 @@ def anthropic() -> None:
     verify("anthropic: there is the tool", ["shared_context"], [tool["name"] for tool in tools])
     for tool in tools:
         name, schema = tool["name"], tool["input_schema"]
-        verify(f"anthropic: {name} is a tool", tool, takes(ToolParam, tool))
+        verify(f"anthropic: {name} is a tool", tool, validate(ToolParam, tool))
         verify(f"anthropic: {name} asks for strict mode", True, tool.get("strict"))
         is_schema(f"anthropic: {name}", schema)
         verify(
@@ -78,7 +78,7 @@ def anthropic() -> None:
 
 
 def without_types_of_enums(schema: Any) -> Any:
-    """`schema` as the package writes it: a type beside an enumeration says nothing more."""
+    """Removes the types of enumerations, which the package omits as redundant."""
     if isinstance(schema, list):
         return [without_types_of_enums(it) for it in schema]
     if not isinstance(schema, dict):
@@ -109,15 +109,15 @@ def mcp() -> None:
 
 async def results() -> None:
     """Calls the tools and compares arguments and results with their schemas."""
-    way = {"version": "2026-07-28", "server": SERVER, "program": None}
-    participant = await Participant.connect(way, os.environ["SHARED_CONTEXT_TOKEN"])
+    connection = {"version": "2026-07-28", "server": SERVER, "program": None}
+    participant = await Participant.connect(connection, os.environ["SHARED_CONTEXT_TOKEN"])
     tools = {tool.name: tool for tool in await participant.tools()}
     written = [{"key": "a", "value": "one"}, {"key": "b", "value": "two"}]
     weights = [{"participant": "subagent:legal*", "weight": 0.8}]
     bind = {"operation": "add", "path": "$.bindings.customer", "value": "sea:customer:001"}
     rule = {"operation": "add", "path": "$.rules", "value": {"holds": None}}
     deltas = [{**it, "provenance": "seen in the contract"} for it in (bind, rule)]
-    for name, arguments, is_refusal in [
+    for name, arguments, is_rejection in [
         ("shared_context", {"action": "write", "key": "scope", "value": "x"}, False),
         ("shared_context", {"action": "write_batch", "writes": written}, False),
         ("shared_context", {"action": "list_keys"}, False),
@@ -148,9 +148,9 @@ async def results() -> None:
         verify(f"{what} is allowed", [], faults(tool.input_schema, arguments))
         is_error, reply = await participant.call(name, arguments)
         verify(
-            f"{what} is {'refused' if is_refusal else 'done'}",
-            (is_refusal, "error" in reply),
-            (is_error, is_refusal),
+            f"{what} is {'rejected' if is_rejection else 'done'}",
+            (is_rejection, "error" in reply),
+            (is_error, is_rejection),
         )
         verify(f"{what} is answered as promised", [], faults(tool.output_schema, reply))
     await participant.leave()

@@ -1,7 +1,6 @@
-"""A participant of a session, who has nothing but the official client.
+"""A participant of a session that uses only the official client.
 
-What differs between the protocol's versions and the ways to a server is here; the
-play knows none of it.
+This module hides the differences between protocol versions and transports from the cycle.
 """
 
 import json
@@ -17,7 +16,7 @@ from mcp.shared.subscriptions import ResourceUpdated
 
 MODERN = "2026-07-28"
 NOTIFICATION_MAX = 15
-"""How long a notification may take, in seconds."""
+"""Timeout of a notification, in seconds."""
 
 
 class Participant:
@@ -25,22 +24,22 @@ class Participant:
         self._stack = AsyncExitStack()
         self._subscribing = AsyncExitStack()
         self._subscription = None
-        self._told: list[str] = []
+        self._updated: list[str] = []
         self._notified = anyio.Event()
 
     @classmethod
-    async def connect(cls, way: dict[str, Any], credential: str) -> "Participant":
-        """Connects with `credential`: `way` has `version`, `server`, and for stdio `program`."""
+    async def connect(cls, connection: dict[str, Any], credential: str) -> "Participant":
+        """Connects with `credential`. `connection` has `version`, `server`, for stdio `program`."""
         self = cls()
-        if way["program"]:
-            env = {"SHARED_CONTEXT_URL": way["server"], "SHARED_CONTEXT_TOKEN": credential}
-            server = StdioServerParameters(command=way["program"], args=["mcp"], env=env)
+        if connection["program"]:
+            env = {"SHARED_CONTEXT_URL": connection["server"], "SHARED_CONTEXT_TOKEN": credential}
+            server = StdioServerParameters(command=connection["program"], args=["mcp"], env=env)
         else:
             headers = {"Authorization": f"Bearer {credential}"}
             http = await self._stack.enter_async_context(create_mcp_http_client(headers=headers))
-            server = streamable_http_client(f"{way['server']}/mcp", http_client=http)
-        # `auto` asks the server which versions there are; `legacy` is 2025-11-25.
-        mode = "auto" if way["version"] == MODERN else "legacy"
+            server = streamable_http_client(f"{connection['server']}/mcp", http_client=http)
+        # `auto` discovers the versions of the server; `legacy` is 2025-11-25.
+        mode = "auto" if connection["version"] == MODERN else "legacy"
         client = Client(server, mode=mode, message_handler=self._receive, read_timeout_seconds=30)
         self._client = await self._stack.enter_async_context(client)
         return self
@@ -48,7 +47,7 @@ class Participant:
     async def _receive(self, message: Any) -> None:
         notification = getattr(message, "root", message)
         if isinstance(notification, types.ResourceUpdatedNotification):
-            self._told.append(str(notification.params.uri))
+            self._updated.append(str(notification.params.uri))
             self._notified.set()
 
     @property
@@ -64,28 +63,28 @@ class Participant:
         return (await self._client.list_tools()).tools
 
     async def call(self, name: str, arguments: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
-        """Calls a tool; the reply comes as text and as data, which must be the same."""
+        """Calls a tool. The text and the structured content of the reply must be equal."""
         result = await self._client.call_tool(name, arguments)
         text = json.loads(result.content[0].text)
         if text != result.structured_content:
             raise AssertionError(f"text and data differ: {result}")
         return result.is_error or False, text
 
-    async def does(self, **arguments: Any) -> dict[str, Any]:
-        """Calls `shared_context`, which must do as it is told."""
+    async def use_tool(self, **arguments: Any) -> dict[str, Any]:
+        """Calls `shared_context`. It must succeed."""
         is_error, reply = await self.call("shared_context", arguments)
         if is_error:
             raise AssertionError(reply)
         return reply
 
     async def keys(self) -> list[str]:
-        return [entry["key"] for entry in (await self.does(action="list_keys"))["keys"]]
+        return [entry["key"] for entry in (await self.use_tool(action="list_keys"))["keys"]]
 
     async def read(self, key: str) -> str:
-        return (await self.does(action="read", key=key))["value"]
+        return (await self.use_tool(action="read", key=key))["value"]
 
     async def write(self, key: str, value: str) -> str:
-        return (await self.does(action="write", key=key, value=value))["written_by"]
+        return (await self.use_tool(action="write", key=key, value=value))["written_by"]
 
     async def resources(self) -> list[str]:
         return [str(it.uri) for it in (await self._client.list_resources()).resources]
@@ -108,12 +107,12 @@ class Participant:
         return (await self._client.complete(ref, {"name": name, "value": value})).completion.values
 
     def offered(self) -> tuple[Any, Any]:
-        """What the server offers of subscriptions and of the log."""
+        """Returns the subscription and logging capabilities of the server."""
         capabilities = self._client.server_capabilities
         return capabilities.resources.subscribe, capabilities.logging
 
     async def subscribe(self, uris: list[str]) -> list[str]:
-        """Has itself told of changes of `uris`; returns those the server agreed to tell of."""
+        """Subscribes to `uris` and returns those that the server accepted."""
         if self.version == MODERN:
             listening = self._client.listen(
                 resource_subscriptions=uris, resources_list_changed=True
@@ -130,19 +129,19 @@ class Participant:
             for uri in uris:
                 await self._client.unsubscribe_resource(uri)
 
-    async def told(self, uri: str) -> str:
+    async def wait_for_update(self, uri: str) -> str:
         """Waits for the notification that the resource `uri` changed."""
         with anyio.fail_after(NOTIFICATION_MAX):
-            while uri not in self._told:
+            while uri not in self._updated:
                 if self._subscription is None:
                     await self._notified.wait()
                     self._notified = anyio.Event()
                     continue
                 event = await anext(self._subscription)
                 if isinstance(event, ResourceUpdated):
-                    self._told.append(event.uri)
+                    self._updated.append(event.uri)
         return uri
 
     async def leave(self) -> None:
-        """Ends the protocol's session, where it has one, and hangs up."""
+        """Ends the MCP session, if there is one, and disconnects."""
         await self._stack.aclose()

@@ -1,26 +1,24 @@
-//! What the conformance suite is known to find, and whether it found just that.
+//! The known failures of the conformance suite, and the comparison with its results.
 //!
-//! A baseline is a file the suite itself understands (`--expected-failures`). It
-//! only ever shrinks: what fails must be listed, what is listed must fail, and
-//! each entry says on its line why.
+//! A baseline is a file in the format of the suite (`--expected-failures`). It only shrinks: every
+//! failure must be listed, every listed check must fail, and each entry has its reason.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use serde::Deserialize;
 
-/// How much is repeated of what the suite says is wrong, in characters.
-const WRONG_MAX: usize = 300;
+/// Maximum length of an error message of the suite, in characters.
+const MESSAGE_MAX: usize = 300;
 
-/// The scenarios, and single checks as `scenario:check`, that fail, in the
-/// order of the file.
+/// The scenarios that fail, and single checks as `scenario:check`, in the order of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Baseline(Vec<String>);
 
-/// What the suite found in one scenario.
+/// The results of one scenario.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct ScenarioResult {
     pub(crate) scenario: String,
-    /// The checks that were made, each with what is wrong, if anything is.
+    /// The checks, each with its error message if it failed.
     pub(crate) checks: BTreeMap<String, Option<String>>,
 }
 
@@ -30,7 +28,7 @@ struct File {
     server: Vec<String>,
 }
 
-/// What the suite says of one check.
+/// One check in a report of the suite.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Check {
@@ -44,14 +42,13 @@ impl Baseline {
     ///
     /// # Errors
     ///
-    /// It is no baseline, or an entry has no reason.
+    /// The file is invalid, or an entry has no reason.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let text = fs::read_to_string(path).map_err(|err| format!("{}: {err}", path.display()))?;
         Self::parse(&text).map_err(|err| format!("{}: {err}", path.display()))
     }
 
-    /// Returns what is known of one host beside what is known of all: the file at `path`, if
-    /// there is one.
+    /// Adds the baseline of one host: the file at `path`, if it exists.
     ///
     /// # Errors
     ///
@@ -63,7 +60,7 @@ impl Baseline {
         Ok(self)
     }
 
-    /// Returns all of it as a file for the suite.
+    /// Formats the baseline as a file for the suite.
     pub(crate) fn text(&self) -> String {
         self.0.iter().fold("server:\n".to_owned(), |text, it| text + "  - " + it + "\n")
     }
@@ -80,21 +77,21 @@ impl Baseline {
         Ok(Self(file.server))
     }
 
-    /// Compares what was found with what is known, and counts.
+    /// Compares the results with the baseline and returns a summary.
     ///
     /// # Errors
     ///
-    /// Something fails that is not listed, or is listed and does not fail.
-    pub(crate) fn judge(&self, outcomes: &[Outcome]) -> Result<String, String> {
+    /// An unlisted check fails, or a listed one passes.
+    pub(crate) fn judge(&self, results: &[ScenarioResult]) -> Result<String, String> {
         let mut faults = Vec::new();
-        for outcome in outcomes {
+        for outcome in results {
             let scenario = &outcome.scenario;
             if self.has(scenario) {
                 continue;
             }
             for (check, wrong) in outcome.failed() {
                 if !self.has(&format!("{scenario}:{check}")) {
-                    let wrong: String = wrong.chars().take(WRONG_MAX).collect();
+                    let wrong: String = wrong.chars().take(MESSAGE_MAX).collect();
                     faults.push(format!("{scenario}:{check} fails: {wrong}"));
                 }
             }
@@ -104,8 +101,10 @@ impl Baseline {
                 Some((scenario, check)) => (scenario, Some(check)),
                 None => (entry.as_str(), None),
             };
-            let mut failed =
-                outcomes.iter().filter(|it| it.scenario == scenario).flat_map(Outcome::failed);
+            let mut failed = results
+                .iter()
+                .filter(|it| it.scenario == scenario)
+                .flat_map(ScenarioResult::failed);
             if !failed.any(|(id, _)| check.is_none_or(|check| check == id)) {
                 faults.push(format!("{entry} does not fail: take it out of the baseline"));
             }
@@ -113,9 +112,9 @@ impl Baseline {
         if !faults.is_empty() {
             return Err(faults.join("\n"));
         }
-        let clean = outcomes.iter().filter(|it| it.failed().next().is_none()).count();
-        let checks: usize = outcomes.iter().map(|it| it.checks.len() - it.failed().count()).sum();
-        let (all, known) = (outcomes.len(), self.0.len());
+        let clean = results.iter().filter(|it| it.failed().next().is_none()).count();
+        let checks: usize = results.iter().map(|it| it.checks.len() - it.failed().count()).sum();
+        let (all, known) = (results.len(), self.0.len());
         Ok(format!("{clean} of {all} scenarios pass, {checks} checks; {known} known to fail"))
     }
 
@@ -124,36 +123,36 @@ impl Baseline {
     }
 }
 
-impl Outcome {
-    /// Returns the checks that failed, or gave a warning, and why.
+impl ScenarioResult {
+    /// Returns the checks with failures or warnings, with their messages.
     fn failed(&self) -> impl Iterator<Item = (&str, &str)> {
         self.checks.iter().filter_map(|(check, wrong)| Some((check.as_str(), wrong.as_deref()?)))
     }
 
-    /// Returns what the suite left in the folder `results`: a folder for each scenario.
+    /// Reads the folder `results` of the suite, which has a folder for each scenario.
     ///
     /// # Errors
     ///
-    /// It left nothing.
+    /// The suite ran no scenario.
     pub(crate) fn all(results: &Path) -> Result<Vec<Self>, String> {
         let folders =
             fs::read_dir(results).map_err(|err| format!("{}: {err}", results.display()))?;
         let folders = folders.map(|it| it.unwrap());
-        let mut outcomes: Vec<_> = folders.map(|it| Self::read(&it.path())).collect();
-        if outcomes.is_empty() {
+        let mut results: Vec<_> = folders.map(|it| Self::read(&it.path())).collect();
+        if results.is_empty() {
             return Err("the suite ran no scenario".to_owned());
         }
-        outcomes.sort_by(|a, b| a.scenario.cmp(&b.scenario));
-        Ok(outcomes)
+        results.sort_by(|a, b| a.scenario.cmp(&b.scenario));
+        Ok(results)
     }
 
-    /// Returns what the suite left in `folder`, such as `server-ping-2026-11-20T16-00-00-000Z`.
+    /// Reads the result folder of a scenario, such as `server-ping-2026-11-20T16-00-00-000Z`.
     fn read(folder: &Path) -> Self {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let time = "-0000-00-00T00-00-00-000Z".len();
         let scenario = name[..name.len() - time].strip_prefix("server-").unwrap().to_owned();
         let Ok(text) = fs::read_to_string(folder.join("checks.json")) else {
-            let broken_off = Some("the suite did not get to its end".to_owned());
+            let broken_off = Some("the suite did not finish the scenario".to_owned());
             return Self { checks: [(scenario.clone(), broken_off)].into(), scenario };
         };
         let found: Vec<Check> = serde_json::from_str(&text).unwrap();
@@ -164,7 +163,7 @@ impl Outcome {
                 "FAILURE" | "WARNING" => Some(check.error_message.unwrap_or(check.status)),
                 _ => continue,
             };
-            // The same check at several places: it fails if one of them does.
+            // A check that is made several times fails if it fails once.
             let known = checks.entry(check.id).or_insert(None);
             *known = known.take().or(wrong);
         }
@@ -176,10 +175,10 @@ impl Outcome {
 mod tests {
     use super::*;
 
-    fn outcome(scenario: &str, failed: &[&str]) -> Outcome {
+    fn outcome(scenario: &str, failed: &[&str]) -> ScenarioResult {
         let checks = failed.iter().map(|it| ((*it).to_owned(), Some("wrong".to_owned())));
         let checks = checks.chain([("fine".to_owned(), None)]).collect();
-        Outcome { scenario: scenario.to_owned(), checks }
+        ScenarioResult { scenario: scenario.to_owned(), checks }
     }
 
     #[track_caller]
@@ -191,35 +190,35 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_listed() {
+    fn every_failure_must_be_listed() {
         check(&["b"], Ok("1 of 2 scenarios pass, 2 checks; 1 known to fail"));
         check(&["b:x", "b:y"], Ok("1 of 2 scenarios pass, 2 checks; 2 known to fail"));
         check(&["b:x"], Err("b:y fails: wrong"));
     }
 
     #[test]
-    fn what_is_listed_fails() {
+    fn every_listed_check_must_fail() {
         check(&["a", "b"], Err("a does not fail: take it out of the baseline"));
         check(&["b", "c"], Err("c does not fail: take it out of the baseline"));
         check(&["b:x", "b:y", "b:fine"], Err("b:fine does not fail: take it out of the baseline"));
     }
 
     #[test]
-    fn a_host_adds_to_what_is_known_of_all() {
-        let all = Baseline::read(&crate::strangers::here("baseline/2025-11-25.yaml")).unwrap();
+    fn the_baseline_of_a_host_is_added() {
+        let all = Baseline::read(&crate::programs::here("baseline/2025-11-25.yaml")).unwrap();
         let count = all.0.len();
         let none = all.and(Path::new("nowhere.yaml")).unwrap();
         assert_eq!(none.0.len(), count);
-        let spin = crate::strangers::here("baseline/spin/2025-11-25.yaml");
+        let spin = crate::programs::here("baseline/spin/2025-11-25.yaml");
         let both = none.and(&spin).unwrap();
         assert_eq!(both.0.len(), count + Baseline::read(&spin).unwrap().0.len());
-        // The suite reads it as this does.
+        // The formatted baseline parses to the same entries.
         let file: File = serde_saphyr::from_str(&both.text()).unwrap();
         assert_eq!(file.server, both.0);
     }
 
     #[test]
-    fn an_entry_says_why() {
+    fn an_entry_needs_a_reason() {
         let read = Baseline::parse("# known\nserver:\n  - a:b # needs x\n");
         assert_eq!(read, Ok(Baseline(vec!["a:b".to_owned()])));
         let error = Baseline::parse("server:\n  - a\n").unwrap_err();

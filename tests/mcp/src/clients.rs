@@ -1,5 +1,4 @@
-//! The official clients: each plays the interaction cycle of spec 10 by a script of
-//! its own language.
+//! The official clients. Each runs the interaction cycle of spec 10 in a script of its language.
 
 use std::process::Command;
 
@@ -7,13 +6,13 @@ use shared_context_system::program;
 
 use crate::{
     Test, Verdict,
-    place::{Host, Place, SESSION},
-    strangers::run,
+    host::{Host, SESSION, TestHost},
+    programs::run,
 };
 
-/// Each script with its arguments: the package where there are two, the version of
-/// the protocol, the way to the server.
-const PLAYS: [(&str, &[&str]); 10] = [
+/// The runs: a language and its arguments. These are the package (if there are two), the protocol
+/// version and the transport.
+const RUNS: [(&str, &[&str]); 10] = [
     ("typescript", &["client", "2026-07-28", "http"]),
     ("typescript", &["client", "2025-11-25", "http"]),
     ("typescript", &["client", "2025-06-18", "http"]),
@@ -29,23 +28,23 @@ const PLAYS: [(&str, &[&str]); 10] = [
 pub(crate) fn tests() -> Vec<Test> {
     let test = |&(language, arguments): &(&'static str, &'static [&'static str])| {
         let name = format!("{language}::{}", arguments.join("-"));
-        Test::new(name, move |strangers, _| {
+        Test::new(name, move |programs, _| {
             let script = match language {
-                "python" => strangers.python("cycle.py"),
-                _ => strangers.script("cycle.mjs"),
+                "python" => programs.python("cycle.py"),
+                _ => programs.script("cycle.mjs"),
             };
-            play(script, arguments)
+            run_cycle(script, arguments)
         })
     };
-    PLAYS.iter().map(test).collect()
+    RUNS.iter().map(test).collect()
 }
 
-fn play(mut script: Command, arguments: &[&str]) -> Verdict {
-    let place = Place::start();
+fn run_cycle(mut script: Command, arguments: &[&str]) -> Verdict {
+    let host = TestHost::start();
     script.args(arguments);
-    script.envs(place.environment()).env("SESSION", SESSION).env("PROGRAM", program::path());
-    script.env("HOST_KEEPS", if Host::chosen()?.is_kept() { "yes" } else { "no" });
-    let said = run(script)?.well()?;
-    let checks = said.lines().filter(|it| it.starts_with("ok ")).count();
+    script.envs(host.environment()).env("SESSION", SESSION).env("PROGRAM", program::path());
+    script.env("HOST_KEEPS", if Host::chosen()?.keeps_state() { "yes" } else { "no" });
+    let output = run(script)?.success()?;
+    let checks = output.lines().filter(|it| it.starts_with("ok ")).count();
     Ok(format!("{checks} checks"))
 }

@@ -1,21 +1,21 @@
-//! The tool definitions of `/v1/tools`, by the checks of the providers' packages,
-//! and results of calls, by the schemas the tools promise.
+//! Tests the tool definitions of `/v1/tools` with the providers' packages, and the results of calls
+//! against the output schemas.
 
 use crate::{
     Test, Verdict,
-    place::Place,
-    strangers::{Strangers, run},
+    host::TestHost,
+    programs::{Programs, run},
 };
 
 pub(crate) fn tests() -> Vec<Test> {
-    vec![Test::new("definitions::all", |strangers, _| define(strangers))]
+    vec![Test::new("definitions::all", |programs, _| check_definitions(programs))]
 }
 
-fn define(strangers: &Strangers) -> Verdict {
-    let place = Place::start();
-    let mut script = strangers.python("definitions.py");
-    script.envs(place.environment());
-    let said = run(script)?.well()?;
-    let checks = said.lines().filter(|it| it.starts_with("ok ")).count();
+fn check_definitions(programs: &Programs) -> Verdict {
+    let host = TestHost::start();
+    let mut script = programs.python("definitions.py");
+    script.envs(host.environment());
+    let output = run(script)?.success()?;
+    let checks = output.lines().filter(|it| it.starts_with("ok ")).count();
     Ok(format!("{checks} checks"))
 }

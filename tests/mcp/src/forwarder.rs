@@ -1,9 +1,8 @@
-//! A forwarder that adds a credential to every request, for strangers that can
-//! show none. All else passes byte by byte as it comes, `Host` and `Origin` too,
-//! and streams stream.
+//! A forwarder that adds a credential to every request, for programs that cannot send one. All
+//! other bytes pass unchanged, including `Host` and `Origin`, and streams are not buffered.
 //!
-//! It reads no more of HTTP than it needs to find where a request ends: bodies
-//! are as long as `Content-Length` says. An answer is not read at all.
+//! It parses only as much of HTTP as it needs to find the end of a request; `Content-Length` gives
+//! the length of a body. Responses are not parsed.
 
 use std::{
     io::{self, BufRead, BufReader, Read as _},
@@ -11,12 +10,11 @@ use std::{
     thread,
 };
 
-/// A head is as long at most, in bytes.
+/// Maximum length of a request head, in bytes.
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
 
-/// Forwards what comes to a free port of loopback to `server`, such as
-/// `127.0.0.1:40001`, with `credential`, until this process ends. Returns the
-/// address of that port.
+/// Forwards connections from a free loopback port to `server`, such as `127.0.0.1:40001`, with
+/// `credential`, until this process ends. Returns the address of that port.
 pub(crate) fn start(server: &str, credential: &str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -26,7 +24,7 @@ pub(crate) fn start(server: &str, credential: &str) -> SocketAddr {
         for client in listener.incoming().flatten() {
             let (server, header) = (server.clone(), header.clone());
             thread::spawn(move || {
-                // Whoever hung up knows why; whoever did not gets no answer.
+                // On an error the client sees a closed connection.
                 let _ = forward(&client, &server, &header);
                 let _ = client.shutdown(Shutdown::Both);
             });
@@ -35,15 +33,15 @@ pub(crate) fn start(server: &str, credential: &str) -> SocketAddr {
     address
 }
 
-/// Forwards the requests of one connection, and their answers, until either side
-/// hangs up; then both are.
+/// Forwards the requests and responses of one connection until either side closes it, then closes
+/// both.
 fn forward(client: &TcpStream, server: &str, header: &str) -> io::Result<()> {
     let mut server = TcpStream::connect(server)?;
     server.set_nodelay(true)?;
     client.set_nodelay(true)?;
-    let (mut answers, mut to_client) = (server.try_clone()?, client.try_clone()?);
-    let answering = thread::spawn(move || {
-        let _ = io::copy(&mut answers, &mut to_client);
+    let (mut responses, mut to_client) = (server.try_clone()?, client.try_clone()?);
+    let responding = thread::spawn(move || {
+        let _ = io::copy(&mut responses, &mut to_client);
         let _ = to_client.shutdown(Shutdown::Both);
     });
     let mut requests = BufReader::new(client);
@@ -55,11 +53,11 @@ fn forward(client: &TcpStream, server: &str, header: &str) -> io::Result<()> {
         }
     };
     server.shutdown(Shutdown::Both)?;
-    let _ = answering.join();
+    let _ = responding.join();
     forwarded
 }
 
-/// Forwards one request; `false` when there is none any more.
+/// Forwards one request. Returns `false` at the end of the connection.
 fn forward_one(
     requests: &mut impl BufRead,
     server: &mut impl io::Write,

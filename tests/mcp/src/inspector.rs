@@ -1,148 +1,151 @@
-//! The MCP inspector, from its command line: each method once in both protocol
-//! versions over HTTP, and over stdio. In its strict mode it must find nothing
-//! to say about the tools' schemas and the skills.
+//! The command line of the MCP inspector: each method once in both protocol eras over HTTP, and
+//! over stdio. Its strict mode must report no findings for the tools' schemas and the skills.
 
 use serde_json::{Value, json};
 use shared_context_system::program;
 
 use crate::{
     Test, Verdict,
-    place::{Place, SESSION},
-    strangers::{Strangers, run},
+    host::{SESSION, TestHost},
+    programs::{Programs, run},
 };
 
 const SKILL: &str = "skill://shared-context/SKILL.md";
 
-/// What the inspector says of skills when all is well.
+/// The message of the inspector if all skills are valid.
 const VERIFIED: &str = "Verified 1 skill and 1 file: no conformance errors.";
 
-/// How the inspector reaches the server.
+/// The transport between inspector and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Transport {
     Http,
     Stdio,
 }
 
-/// Something to ask, and where in the result what is expected stands.
-struct Question {
+/// A call of the inspector, and the expected value at a pointer into its result.
+struct Probe {
     arguments: Vec<String>,
     pointer: &'static str,
     expected: Value,
 }
 
 pub(crate) fn tests() -> Vec<Test> {
-    let ways = [
-        ("http-modern", Way::Http, "modern"),
-        ("http-legacy", Way::Http, "legacy"),
-        ("stdio-modern", Way::Stdio, "modern"),
+    let transports = [
+        ("http-modern", Transport::Http, "modern"),
+        ("http-legacy", Transport::Http, "legacy"),
+        ("stdio-modern", Transport::Stdio, "modern"),
     ];
-    let test = |&(name, way, era): &(&str, Way, &'static str)| {
-        Test::new(format!("inspector::{name}"), move |strangers, _| inspect(strangers, way, era))
+    let test = |&(name, transport, era): &(&str, Transport, &'static str)| {
+        Test::new(format!("inspector::{name}"), move |programs, _| {
+            inspect(programs, transport, era)
+        })
     };
-    ways.iter().map(test).collect()
+    transports.iter().map(test).collect()
 }
 
-/// Returns what is asked; the session holds one entry, `scope`.
-fn questions(era: &str) -> Vec<Question> {
-    let question = |arguments: &[&str], pointer, expected: Value| Question {
+/// Returns the probes of a session with one entry, `scope`.
+fn probes(era: &str) -> Vec<Probe> {
+    let probe = |arguments: &[&str], pointer, expected: Value| Probe {
         arguments: arguments.iter().map(ToString::to_string).collect(),
         pointer,
         expected,
     };
     let entry = format!("session://{SESSION}/entries/scope");
     let read = json!({"action": "read", "key": "scope"}).to_string();
-    let mut questions = vec![
-        question(&["initialize"], "/result/serverInfo/name", json!("shared-context")),
-        question(&["tools/list", "--strict"], "/result/tools/0/name", json!("shared_context")),
-        question(
+    let mut probes = vec![
+        probe(&["initialize"], "/result/serverInfo/name", json!("shared-context")),
+        probe(&["tools/list", "--strict"], "/result/tools/0/name", json!("shared_context")),
+        probe(
             &["tools/call", "--tool-name", "shared_context", "--tool-args-json", &read],
             "/result/structuredContent/value",
             json!("Find the parameter."),
         ),
-        question(
+        probe(
             &["resources/list"],
             "/result/resources/0/uri",
             json!(format!("session://{SESSION}/keys")),
         ),
-        question(
+        probe(
             &["resources/templates/list"],
             "/result/resourceTemplates/0/uriTemplate",
             json!("session://{session}/entries/{key}"),
         ),
-        question(
+        probe(
             &["resources/read", "--uri", &entry],
             "/result/contents/0/text",
             json!("Find the parameter."),
         ),
-        question(&["prompts/list"], "/result/prompts/0/name", json!("shared_context")),
-        question(
+        probe(&["prompts/list"], "/result/prompts/0/name", json!("shared_context")),
+        probe(
             &["prompts/get", "--prompt-name", "shared_context"],
             "/result/messages/0/role",
             json!("user"),
         ),
     ];
-    // The older protocol has no extensions.
+    // The legacy protocol has no extensions.
     if era == "modern" {
-        questions.extend([
-            question(&["skills/list", "--verify", "--require-digests"], "/uri", json!(SKILL)),
-            question(&["skills/get", "--uri", SKILL], "/result/skill/uri", json!(SKILL)),
+        probes.extend([
+            probe(&["skills/list", "--verify", "--require-digests"], "/uri", json!(SKILL)),
+            probe(&["skills/get", "--uri", SKILL], "/result/skill/uri", json!(SKILL)),
         ]);
     }
-    questions
+    probes
 }
 
-fn inspect(strangers: &Strangers, way: Way, era: &str) -> Verdict {
-    let place = Place::start();
-    place.orchestrator().write(SESSION, "scope", "Find the parameter.").expect(200);
-    let questions = questions(era);
-    let count = questions.len();
-    for question in questions {
-        let asked = question.arguments.join(" ");
-        ask(strangers, &place, way, era, question).map_err(|it| format!("{asked}: {it}"))?;
+fn inspect(programs: &Programs, transport: Transport, era: &str) -> Verdict {
+    let host = TestHost::start();
+    host.orchestrator().write(SESSION, "scope", "Find the parameter.").expect(200);
+    let probes = probes(era);
+    let count = probes.len();
+    for probe in probes {
+        let method = probe.arguments.join(" ");
+        run_probe(programs, &host, transport, era, probe)
+            .map_err(|it| format!("{method}: {it}"))?;
     }
-    Ok(format!("{count} methods, nothing found"))
+    Ok(format!("{count} methods, no findings"))
 }
 
-fn ask(
-    strangers: &Strangers,
-    place: &Place,
-    way: Way,
+fn run_probe(
+    programs: &Programs,
+    host: &TestHost,
+    transport: Transport,
     era: &str,
-    question: Question,
+    probe: Probe,
 ) -> Result<(), String> {
     let mut inspector =
-        strangers.package("@modelcontextprotocol/inspector/clients/cli/build/index.js");
+        programs.package("@modelcontextprotocol/inspector/clients/cli/build/index.js");
     inspector.env("MCP_INSPECTOR_SECRET_STORE", "memory");
-    if way == Way::Stdio {
+    if transport == Transport::Stdio {
         inspector.arg(program::path()).arg("mcp");
-        for (name, value) in place.environment() {
+        for (name, value) in host.environment() {
             inspector.arg("-e").arg(format!("{name}={value}"));
         }
     }
     inspector.args(["--format", "json", "--protocol-era", era, "--method"]);
-    inspector.args(&question.arguments);
-    if way == Way::Http {
-        let header = format!("Authorization: Bearer {}", place.credential);
-        let url = format!("{}/mcp", place.url());
+    inspector.args(&probe.arguments);
+    if transport == Transport::Http {
+        let header = format!("Authorization: Bearer {}", host.credential);
+        let url = format!("{}/mcp", host.url());
         inspector.args(["--transport", "http", "--server-url", &url, "--header", &header]);
     }
-    let said = run(inspector)?;
-    // What it finds fault with and does not refuse, it says here.
-    // The bridge says there where it leads to.
-    let bridge = format!("at {}", place.url());
-    let is_fault = |line: &str| line != VERIFIED && (way == Way::Http || !line.ends_with(&bridge));
-    if said.errors.lines().any(is_fault) {
-        return Err(format!("it finds fault: {}", said.in_full()));
+    let output = run(inspector)?;
+    // The inspector reports findings that are no errors on standard error, and the stdio bridge
+    // prints its target there.
+    let bridge = format!("at {}", host.url());
+    let is_fault =
+        |line: &str| line != VERIFIED && (transport == Transport::Http || !line.ends_with(&bridge));
+    if output.errors.lines().any(is_fault) {
+        return Err(format!("it reports findings: {}", output.report()));
     }
-    let output = said.well()?;
-    let answer: Value = serde_json::from_str(&output)
-        .map_err(|err| format!("{err} in what it printed: {output}"))?;
+    let text = output.success()?;
+    let answer: Value =
+        serde_json::from_str(&text).map_err(|err| format!("{err} in its output: {text}"))?;
     if let Some(findings) = answer.get("schemaFindings") {
-        return Err(format!("it finds fault with schemas: {findings:#}"));
+        return Err(format!("it reports findings in schemas: {findings:#}"));
     }
-    let seen = answer.pointer(question.pointer).unwrap_or(&Value::Null);
-    if *seen != question.expected {
-        let (pointer, expected) = (question.pointer, question.expected);
+    let seen = answer.pointer(probe.pointer).unwrap_or(&Value::Null);
+    if *seen != probe.expected {
+        let (pointer, expected) = (probe.pointer, probe.expected);
         return Err(format!("{pointer} is {seen}, not {expected}, in {answer:#}"));
     }
     Ok(())

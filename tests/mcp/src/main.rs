@@ -1,71 +1,68 @@
-//! What strangers' programs say of `/mcp`: the official conformance suite, the
-//! inspector, the official clients for TypeScript and Python, and the checks of
-//! the providers' packages for tool definitions.
+//! Tests `/mcp` with third-party programs: the official conformance suite, the inspector, the
+//! official clients for TypeScript and Python, and the providers' packages for tool definitions.
 //!
-//! `cargo xtask mcp` brings the strangers and runs this; what follows `mcp` is
-//! given to it, such as `inspector` to run the tests with that in their names.
-//! They look at the started server; with `STRANGERS_HOST=workerd` at the Worker under
-//! workerd, with `STRANGERS_HOST=spin` at the application of Spin. See README.md for
-//! what each of them looks at.
+//! `cargo xtask mcp` installs the programs and runs this one. Arguments after `mcp` select tests,
+//! such as `inspector` for those with that in their names. The tests run against the server; with
+//! `STRANGERS_HOST=workerd` against the Worker under workerd, with `STRANGERS_HOST=spin` against
+//! the Spin application. README.md lists the tests.
 //!
 //! # Invariants
 //!
-//! - Each test has a host, a data folder and a session of its own.
-//! - A stranger sees nothing of this process's environment, and is gone when its
-//!   test is over.
+//! - Each test has its own host, data folder and session.
+//! - A third-party program sees nothing of this process's environment, and ends with its test.
 
-#![expect(clippy::unwrap_used, reason = "a test: whatever is not as it should be fails it")]
+#![expect(clippy::unwrap_used, reason = "a test: it fails on any error")]
 
 mod baseline;
 mod clients;
 mod conformance;
 mod definitions;
 mod forwarder;
+mod host;
 mod inspector;
-mod place;
-mod strangers;
+mod programs;
 
 use std::{process::ExitCode, sync::Arc};
 
 use libtest_mimic::{Arguments, Trial};
 
-use crate::{place::Host, strangers::Strangers};
+use crate::{host::Host, programs::Programs};
 
-/// What a test ends with: a line that says what was seen, or what went wrong.
+/// The result of a test: a one-line summary, or the failure.
 type Verdict = Result<String, String>;
 
 fn main() -> Result<ExitCode, String> {
     let arguments = Arguments::from_args();
-    let strangers = Arc::new(Strangers::find()?);
+    let programs = Arc::new(Programs::find()?);
     let host = Host::chosen()?;
     let tests = [conformance::tests(), inspector::tests(), clients::tests(), definitions::tests()];
-    let trials = tests.into_iter().flatten().map(|it| it.trial(&strangers, host)).collect();
+    let trials = tests.into_iter().flatten().map(|it| it.trial(&programs, host)).collect();
     Ok(libtest_mimic::run(&arguments, trials).exit_code())
 }
 
-/// What a test does, given its name.
-type Run = dyn FnOnce(&Strangers, &str) -> Verdict + Send;
+/// The body of a test. It gets the programs and the name of the test.
+type TestBody = dyn FnOnce(&Programs, &str) -> Verdict + Send;
 
 struct Test {
     name: String,
-    run: Box<Run>,
+    run: Box<TestBody>,
 }
 
 impl Test {
     fn new(
         name: impl Into<String>,
-        run: impl FnOnce(&Strangers, &str) -> Verdict + Send + 'static,
+        run: impl FnOnce(&Programs, &str) -> Verdict + Send + 'static,
     ) -> Self {
         Self { name: name.into(), run: Box::new(run) }
     }
 
-    fn trial(self, strangers: &Arc<Strangers>, host: Host) -> Trial {
+    fn trial(self, programs: &Arc<Programs>, host: Host) -> Trial {
         let Self { name, run } = self;
         let name = format!("{}{name}", host.prefix());
-        let strangers = Arc::clone(strangers);
+        let programs = Arc::clone(programs);
         Trial::test(name.clone(), move || {
-            let said = run(&strangers, &name)?;
-            shared_context_system::tell(&format!("{name}: {said}"));
+            let summary = run(&programs, &name)?;
+            shared_context_system::tell(&format!("{name}: {summary}"));
             Ok(())
         })
     }

@@ -1,4 +1,4 @@
-//! Whatever is sent, something sensible is answered.
+//! Random requests: every one gets a valid response.
 
 use std::sync::LazyLock;
 
@@ -86,13 +86,13 @@ pub(crate) fn body() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// `Bench::handle` checks what holds for every response.
+    /// `Bench::handle` checks the invariants of every response.
     #[test]
-    fn anything_gets_one_answer(
+    fn every_request_gets_one_valid_response(
         method in method(), target in target(), headers in headers(), body in body(),
-        who in 0..3_u8,
+        caller in 0..3_u8,
     ) {
-        let token = match who {
+        let token = match caller {
             0 => ADMIN_KEY,
             1 => &BENCH.orchestrator,
             _ => &BENCH.agent,

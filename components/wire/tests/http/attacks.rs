@@ -1,7 +1,7 @@
-//! Credentials made to get in: cut, altered bit by bit, written otherwise, signed by
-//! another algorithm or with keys they bring along, repeated, outlived.
+//! Forged credentials: truncated, bit-flipped, re-encoded, signed with another algorithm or
+//! an embedded key, duplicated, expired.
 //!
-//! What is said to those who are not let in is told in `credentials`.
+//! The module `credentials` tests the responses to rejected callers.
 
 use std::sync::atomic::Ordering;
 
@@ -27,7 +27,7 @@ fn keys() -> Keys {
     Keys::new(SECRET, ADMIN_KEY).unwrap()
 }
 
-fn good(keys: &Keys) -> String {
+fn mint_valid(keys: &Keys) -> String {
     let grant = Grant {
         scope: Scope::new(ScopeKind::Session, "s").unwrap(),
         participant: "subagent:analysis".to_owned(),
@@ -37,93 +37,94 @@ fn good(keys: &Keys) -> String {
     keys.mint(&grant, NOW, 3_600).unwrap().credential
 }
 
-fn is_let_in(keys: &Keys, token: &str) -> bool {
+fn is_accepted(keys: &Keys, token: &str) -> bool {
     keys.identify(Some(&format!("Bearer {token}")), NOW).is_ok()
 }
 
-/// Shows `token` before and after the good one was, which is then known to be.
+/// Checks that `token` is rejected, before and after the valid credential was accepted (and
+/// cached).
 #[track_caller]
-fn check_refused(what: &str, token: &str) {
+fn check_rejected(what: &str, token: &str) {
     let keys = keys();
-    assert!(!is_let_in(&keys, token), "{what}: {token}");
-    assert!(is_let_in(&keys, &good(&keys)), "{what}");
-    assert!(!is_let_in(&keys, token), "{what}, when the good one is known: {token}");
+    assert!(!is_accepted(&keys, token), "{what}: {token}");
+    assert!(is_accepted(&keys, &mint_valid(&keys)), "{what}");
+    assert!(!is_accepted(&keys, token), "{what}, after the valid one was cached: {token}");
 }
 
-/// Returns the parts of the good credential.
+/// Returns header, claims and signature of the valid credential.
 fn parts() -> (String, String, String) {
-    let good = good(&keys());
-    let (header, rest) = good.split_once('.').unwrap();
+    let valid = mint_valid(&keys());
+    let (header, rest) = valid.split_once('.').unwrap();
     let (claims, signature) = rest.split_once('.').unwrap();
     (header.to_owned(), claims.to_owned(), signature.to_owned())
 }
 
-/// Returns a token of this header and the good claims, signed with HS256 and `key`.
+/// Builds a token from `header` and the valid claims, signed with HS256 and `key`.
 fn signed(header: &Value, key: &[u8]) -> String {
-    let said = format!("{}.{}", BASE64_URL_SAFE_NO_PAD.encode(header.to_string()), parts().1);
-    let signature = Hs256.sign(&Hs256Key::new(key), said.as_bytes());
-    format!("{said}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature.as_bytes()))
+    let payload = format!("{}.{}", BASE64_URL_SAFE_NO_PAD.encode(header.to_string()), parts().1);
+    let signature = Hs256.sign(&Hs256Key::new(key), payload.as_bytes());
+    format!("{payload}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature.as_bytes()))
 }
 
 #[test]
-fn a_credential_cut_anywhere_is_none() {
-    let good = good(&keys());
-    for length in 0..good.len() {
-        check_refused("its beginning", &good[..length]);
-        check_refused("its end", &good[good.len() - length..]);
+fn a_truncated_credential_is_rejected() {
+    let valid = mint_valid(&keys());
+    for length in 0..valid.len() {
+        check_rejected("its beginning", &valid[..length]);
+        check_rejected("its end", &valid[valid.len() - length..]);
     }
 }
 
 #[test]
-fn a_credential_with_any_bit_changed_is_none() {
-    let good = good(&keys());
+fn a_credential_with_any_bit_flipped_is_rejected() {
+    let valid = mint_valid(&keys());
     let keys = keys();
-    assert!(is_let_in(&keys, &good));
-    for at in 0..good.len() {
+    assert!(is_accepted(&keys, &valid));
+    for at in 0..valid.len() {
         for bit in 0..8 {
-            let mut bytes = good.clone().into_bytes();
+            let mut bytes = valid.clone().into_bytes();
             bytes[at] ^= 1 << bit;
             let Ok(changed) = String::from_utf8(bytes) else { continue };
-            assert!(!is_let_in(&keys, &changed), "bit {bit} of byte {at}: {changed}");
+            assert!(!is_accepted(&keys, &changed), "bit {bit} of byte {at}: {changed}");
         }
     }
 }
 
-/// The same bytes written in another way are another text, and no credential.
+/// A different encoding of the same bytes is a different text, and is rejected.
 #[test]
-fn a_credential_has_one_form() {
+fn a_credential_has_exactly_one_encoding() {
     let (header, claims, signature) = parts();
     let decoded = |part: &str| BASE64_URL_SAFE_NO_PAD.decode(part).unwrap();
-    // Four of the bits of the last character say nothing.
+    // Four bits of the last character are padding.
     for last in ["A", "B", "C", "D", "E", "Q", "g", "w"] {
         let other = format!("{}{last}", &signature[..signature.len() - 1]);
         if other != signature {
-            check_refused("bits beyond the signature", &format!("{header}.{claims}.{other}"));
+            check_rejected("bits beyond the signature", &format!("{header}.{claims}.{other}"));
         }
     }
     let padded = |part: &str| BASE64_URL_SAFE.encode(decoded(part));
-    check_refused("padding", &format!("{header}.{claims}.{}", padded(&signature)));
+    check_rejected("padding", &format!("{header}.{claims}.{}", padded(&signature)));
     let all = [&header, &claims, &signature].map(|it| padded(it)).join(".");
-    check_refused("padding everywhere", &all);
+    check_rejected("padding everywhere", &all);
     let usual = BASE64_STANDARD.encode(decoded(&signature)).replace('=', "");
     if usual != signature {
-        check_refused("the usual alphabet", &format!("{header}.{claims}.{usual}"));
+        check_rejected("the usual alphabet", &format!("{header}.{claims}.{usual}"));
     }
     for space in [" ", "\t", "\n", "\r\n", "\u{a0}", "\0", "=", "%2e", "."] {
-        check_refused("a space within", &format!("{header}.{claims}{space}.{signature}"));
-        check_refused("a space inside", &format!("{header}.{claims}.{space}{signature}"));
+        check_rejected("a space within", &format!("{header}.{claims}{space}.{signature}"));
+        check_rejected("a space inside", &format!("{header}.{claims}.{space}{signature}"));
         let (first, second) = claims.split_at(10);
-        check_refused(
+        check_rejected(
             "a space in the claims",
             &format!("{header}.{first}{space}{second}.{signature}"),
         );
     }
-    check_refused("quotes", &format!("\"{header}.{claims}.{signature}\""));
-    check_refused("a comma and another", &format!("x, {header}.{claims}.{signature}"));
+    check_rejected("quotes", &format!("\"{header}.{claims}.{signature}\""));
+    check_rejected("a comma and another", &format!("x, {header}.{claims}.{signature}"));
 }
 
 #[test]
-fn no_header_makes_another_key_or_algorithm_count() {
+fn the_header_cannot_select_a_key_or_algorithm() {
     let (_, claims, signature) = parts();
     let attackers = b"the key of an attacker, 32 bytes";
     let own = json!({"kty": "oct", "k": BASE64_URL_SAFE_NO_PAD.encode(attackers)});
@@ -135,9 +136,9 @@ fn no_header_makes_another_key_or_algorithm_count() {
         json!({"alg": "HS256", "kid": "' UNION SELECT 'x"}),
         json!({"alg": "HS256", "b64": false, "crit": ["b64"]}),
     ] {
-        // Also with the empty key that a file of no bytes would be.
+        // The empty key is the content of an empty file.
         for key in [attackers.as_slice(), b"", ADMIN_KEY.as_bytes()] {
-            check_refused("keys brought along", &signed(&header, key));
+            check_rejected("keys brought along", &signed(&header, key));
         }
     }
     for name in [
@@ -145,10 +146,10 @@ fn no_header_makes_another_key_or_algorithm_count() {
         "PS256", "ES256", "EdDSA", "HS256\0",
     ] {
         let header = json!({"alg": name, "typ": "JWT"});
-        check_refused("with the right key and another name", &signed(&header, SECRET));
+        check_rejected("with the right key and another name", &signed(&header, SECRET));
         let header = BASE64_URL_SAFE_NO_PAD.encode(header.to_string());
         for signature in ["", "AA", &signature] {
-            check_refused("with another name", &format!("{header}.{claims}.{signature}"));
+            check_rejected("with another name", &format!("{header}.{claims}.{signature}"));
         }
     }
     for header in [
@@ -160,29 +161,29 @@ fn no_header_makes_another_key_or_algorithm_count() {
         json!([]),
         json!("HS256"),
     ] {
-        check_refused("without a name", &signed(&header, SECRET));
+        check_rejected("without a name", &signed(&header, SECRET));
     }
-    check_refused("two names", &{
+    check_rejected("two names", &{
         let header = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","alg":"none"}"#);
         format!("{header}.{claims}.{signature}")
     });
 }
 
-/// Two readers of one token must not read two sessions.
+/// Two parsers of one token must not see two different sessions.
 #[test]
-fn a_claim_given_twice_makes_it_none() {
-    let said = r#"{"aud":"shared-context","ses":"s","ses":"t","inc":1,"epo":1,"sub":"orchestrator","exp":1971597800}"#;
+fn a_duplicate_claim_is_rejected() {
+    let payload = r#"{"aud":"shared-context","ses":"s","ses":"t","inc":1,"epo":1,"sub":"orchestrator","exp":1971597800}"#;
     let header = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256"}"#);
-    let said = format!("{header}.{}", BASE64_URL_SAFE_NO_PAD.encode(said));
-    let signature = Hs256.sign(&Hs256Key::new(SECRET), said.as_bytes());
-    let token = format!("{said}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature.as_bytes()));
-    check_refused("two sessions", &token);
+    let payload = format!("{header}.{}", BASE64_URL_SAFE_NO_PAD.encode(payload));
+    let signature = Hs256.sign(&Hs256Key::new(SECRET), payload.as_bytes());
+    let token = format!("{payload}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature.as_bytes()));
+    check_rejected("two sessions", &token);
 }
 
 #[test]
-fn the_scheme_may_be_written_in_any_case_and_nothing_else_may_be() {
+fn only_the_bearer_scheme_is_case_insensitive() {
     let keys = keys();
-    let token = good(&keys);
+    let token = mint_valid(&keys);
     for header in
         [format!("Bearer {token}"), format!("bearer {token}"), format!("BEARER   {token} ")]
     {
@@ -207,9 +208,9 @@ fn the_scheme_may_be_written_in_any_case_and_nothing_else_may_be() {
 }
 
 #[test]
-fn whatever_is_known_of_a_credential_it_expires() {
+fn a_cached_credential_still_expires() {
     let keys = keys();
-    let token = format!("Bearer {}", good(&keys));
+    let token = format!("Bearer {}", mint_valid(&keys));
     let at = |after_ms: u64| keys.identify(Some(&token), Timestamp(START_MS + after_ms)).is_ok();
     for _ in 0..3 {
         assert!(at(0) && at(3_599_999) && at(3_629_999));
@@ -218,46 +219,46 @@ fn whatever_is_known_of_a_credential_it_expires() {
 }
 
 #[test]
-fn guesses_at_the_admin_key_are_guesses() {
+fn guesses_close_to_the_admin_key_are_rejected() {
     for length in 0..ADMIN_KEY.len() {
-        check_refused("its beginning", &ADMIN_KEY[..length]);
+        check_rejected("its beginning", &ADMIN_KEY[..length]);
     }
     for at in 0..ADMIN_KEY.len() {
         let mut bytes = ADMIN_KEY.as_bytes().to_vec();
         bytes[at] ^= 1;
-        check_refused("one bit off", &String::from_utf8(bytes).unwrap());
+        check_rejected("one bit off", &String::from_utf8(bytes).unwrap());
     }
-    check_refused("twice", &ADMIN_KEY.repeat(2));
-    check_refused("with a NUL", &format!("{ADMIN_KEY}\0"));
-    check_refused("what signs", std::str::from_utf8(SECRET).unwrap_or_default());
+    check_rejected("twice", &ADMIN_KEY.repeat(2));
+    check_rejected("with a NUL", &format!("{ADMIN_KEY}\0"));
+    check_rejected("what signs", std::str::from_utf8(SECRET).unwrap_or_default());
 }
 
 proptest! {
-    /// Nothing but what was minted is ever let in, least of all as the operator.
+    /// Only minted credentials are accepted, and no random text is the admin key.
     #[test]
-    fn no_text_is_a_credential(header in "\\PC*", parts in "[A-Za-z0-9_=-]{0,60}(\\.[A-Za-z0-9_=-]{0,60}){0,4}") {
+    fn random_text_is_no_credential(header in "\\PC*", parts in "[A-Za-z0-9_=-]{0,60}(\\.[A-Za-z0-9_=-]{0,60}){0,4}") {
         let keys = keys();
         prop_assert!(keys.identify(Some(&header), NOW).is_err());
-        prop_assert!(!is_let_in(&keys, &parts));
+        prop_assert!(!is_accepted(&keys, &parts));
     }
 }
 
-/// An orchestrator whose credential was good for another minute let a subagent take
-/// part for thirty days: who had stolen it had as long.
+/// An orchestrator whose credential was valid for one more minute minted a credential for a
+/// subagent that was valid for thirty days. A thief of that credential could do the same.
 #[test]
-fn no_credential_begets_one_that_outlives_it() {
+fn a_minted_credential_never_outlives_its_minter() {
     const MINT: &str = "POST /v1/sessions/s/credentials";
     let bench = Bench::new();
-    let asked = r#"{"participant":"orchestrator","ttl_seconds":600}"#;
-    let minted = bench.check_as(ADMIN_KEY, MINT, &[], asked, 201, "2026-02-20T14:40:00Z").json();
+    let body = r#"{"participant":"orchestrator","ttl_seconds":600}"#;
+    let minted = bench.check_as(ADMIN_KEY, MINT, &[], body, 201, "2026-02-20T14:40:00Z").json();
     let short = minted["credential"].as_str().unwrap();
     for ttl in ["", r#","ttl_seconds":2592000"#, r#","ttl_seconds":601"#] {
-        let asked = format!(r#"{{"participant":"subagent:a"{ttl}}}"#);
-        bench.check_as(short, MINT, &[], &asked, 201, r#""expires_at":"2026-02-20T14:40:00Z""#);
+        let body = format!(r#"{{"participant":"subagent:a"{ttl}}}"#);
+        bench.check_as(short, MINT, &[], &body, 201, r#""expires_at":"2026-02-20T14:40:00Z""#);
     }
-    let asked = r#"{"participant":"subagent:a","ttl_seconds":60}"#;
-    bench.check_as(short, MINT, &[], asked, 201, r#""expires_at":"2026-02-20T14:31:00Z""#);
-    // It has expired, and clocks may differ.
+    let body = r#"{"participant":"subagent:a","ttl_seconds":60}"#;
+    bench.check_as(short, MINT, &[], body, 201, r#""expires_at":"2026-02-20T14:31:00Z""#);
+    // The credential has expired, but is within the leeway for clock skew.
     bench.engine.now_ms.store(START_MS + 620_000, Ordering::SeqCst);
     let late = bench.check_as(short, MINT, &[], r#"{"participant":"subagent:a"}"#, 201, "").json();
     let late = late["credential"].as_str().unwrap();
@@ -265,31 +266,31 @@ fn no_credential_begets_one_that_outlives_it() {
     bench.check_as(late, "GET /v1/sessions/s/entries", &[], "", 401, "expired");
 }
 
-/// What is limited to keys, or is a subagent's, lets nobody take part.
+/// Neither a limited credential nor one of a subagent can mint credentials.
 #[test]
-fn no_subagent_begets_a_credential() {
+fn a_subagent_cannot_mint_a_credential() {
     let bench = Bench::new();
     let mint = "POST /v1/sessions/s/credentials";
-    let asked = r#"{"participant":"subagent:a","keys":["inv_*"]}"#;
-    let minted = bench.check_as(&bench.orchestrator, mint, &[], asked, 201, "").json();
+    let body = r#"{"participant":"subagent:a","keys":["inv_*"]}"#;
+    let minted = bench.check_as(&bench.orchestrator, mint, &[], body, 201, "").json();
     let limited = minted["credential"].as_str().unwrap();
     for token in [limited, &bench.agent] {
-        for asked in [
+        for body in [
             r#"{"participant":"subagent:a"}"#,
             r#"{"participant":"subagent:a","keys":["*"]}"#,
             r#"{"participant":"subagent:a","keys":["inv_*"],"ttl_seconds":60}"#,
             r#"{"participant":"orchestrator"}"#,
         ] {
-            bench.check_as(token, mint, &[], asked, 403, "FORBIDDEN");
+            bench.check_as(token, mint, &[], body, 403, "FORBIDDEN");
         }
     }
 }
 
 #[test]
-fn the_operator_is_whoever_shows_the_admin_key_and_nobody_else() {
+fn only_the_admin_key_identifies_the_operator() {
     let keys = keys();
     let admin = keys.identify(Some(&format!("Bearer {ADMIN_KEY}")), NOW).unwrap();
     assert_eq!(admin, Identity::Admin);
-    let who = keys.identify(Some(&format!("Bearer {}", good(&keys))), NOW).unwrap();
-    assert!(matches!(who, Identity::Participant(_)));
+    let participant = keys.identify(Some(&format!("Bearer {}", mint_valid(&keys))), NOW).unwrap();
+    assert!(matches!(participant, Identity::Participant(_)));
 }

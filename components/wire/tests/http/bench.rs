@@ -1,4 +1,4 @@
-//! A server without sockets: what a host would do around [`Http`].
+//! An in-process server without network: plays the host around [`Http`].
 
 use std::{
     collections::VecDeque,
@@ -34,49 +34,49 @@ pub(crate) const START_MS: u64 = 1_771_597_800_000;
 pub(crate) const SECRET: &[u8] = b"0123456789abcdef0123456789abcdef";
 pub(crate) const ADMIN_KEY: &str = "admin-key-admin-key-admin-key-admin";
 
-/// The rules in process, on rows in memory.
+/// An engine that runs the core in process, on rows in memory.
 #[derive(Default)]
 pub(crate) struct LocalEngine {
     pub(crate) kv: MemoryKv,
     pub(crate) now_ms: AtomicU64,
     pub(crate) micros: AtomicU64,
-    /// The requests that reached the rules.
+    /// The requests that reached the core.
     pub(crate) requests: Mutex<Vec<Vec<u8>>>,
-    /// What the next request fails with, without reaching the rules.
-    pub(crate) fails_with: Mutex<Option<Failure>>,
-    /// What happens while someone waits for a change, one thing after another;
-    /// then nothing, until the time is up.
-    pub(crate) meanwhile: Mutex<VecDeque<Meanwhile>>,
-    /// What happens right before a request that contains the text reaches the
-    /// rules, one thing before each.
-    pub(crate) before: Mutex<VecDeque<(&'static str, Deed)>>,
+    /// The failure that the next request returns without reaching the core.
+    pub(crate) next_failure: Mutex<Option<Failure>>,
+    /// Events that happen in order while a caller waits for a change. After the last one the
+    /// wait runs until its timeout.
+    pub(crate) wait_events: Mutex<VecDeque<WaitEvent>>,
+    /// Hooks in order. Each runs once, right before a request that contains its text reaches
+    /// the core.
+    pub(crate) hooks: Mutex<VecDeque<(&'static str, Hook)>>,
 }
 
-/// Something that others do.
-pub(crate) type Deed = Box<dyn FnOnce(&LocalEngine) + Send>;
+/// Changes that other callers make between two requests of a test.
+pub(crate) type Hook = Box<dyn FnOnce(&LocalEngine) + Send>;
 
-/// What happens while someone waits.
+/// An event during a wait for changes.
 #[derive(Debug)]
-pub(crate) enum Meanwhile {
-    /// This participant makes this request on the session `s`.
-    Asks(&'static str, String),
-    /// So many milliseconds pass.
-    Passes(u64),
-    /// The server is told to stop.
-    Stops,
+pub(crate) enum WaitEvent {
+    /// The participant makes the request on the session `s`.
+    Request(&'static str, String),
+    /// This many milliseconds pass.
+    TimePasses(u64),
+    /// The server begins its shutdown.
+    ServerStops,
 }
 
 impl Engine for LocalEngine {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
         self.requests.lock().unwrap().push(request.to_vec());
-        let is_next = |it: &mut (&str, Deed)| {
+        let is_next = |it: &mut (&str, Hook)| {
             std::str::from_utf8(request).is_ok_and(|request| request.contains(it.0))
         };
-        let next = self.before.lock().unwrap().pop_front_if(is_next);
-        if let Some((_, deed)) = next {
-            deed(self);
+        let next = self.hooks.lock().unwrap().pop_front_if(is_next);
+        if let Some((_, hook)) = next {
+            hook(self);
         }
-        if let Some(failure) = self.fails_with.lock().unwrap().take() {
+        if let Some(failure) = self.next_failure.lock().unwrap().take() {
             return Err(failure);
         }
         invoke(&self.ports(), scope, caller, request)
@@ -101,32 +101,32 @@ impl Engine for LocalEngine {
         self.kv.open(scope).unwrap().revision().0
     }
 
-    /// Never really waits: what happens meanwhile is in the test's script.
+    /// Never blocks: plays the events that the test scheduled.
     async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
         let mut left = u64::try_from(at_most.as_micros()).unwrap();
         loop {
-            let stops = |it: &mut Meanwhile| matches!(it, Meanwhile::Stops);
-            if self.meanwhile.lock().unwrap().pop_front_if(stops).is_some() {
+            let stops = |it: &mut WaitEvent| matches!(it, WaitEvent::ServerStops);
+            if self.wait_events.lock().unwrap().pop_front_if(stops).is_some() {
                 return Woken::Stopping;
             }
             if self.position(scope).await > seen {
                 return Woken::Changed;
             }
-            let next = self.meanwhile.lock().unwrap().pop_front();
+            let next = self.wait_events.lock().unwrap().pop_front();
             let passed = match next {
-                Some(Meanwhile::Asks(who, request)) => {
-                    self.ask(who, &request);
+                Some(WaitEvent::Request(participant, request)) => {
+                    self.invoke_as(participant, &request);
                     continue;
                 }
-                Some(Meanwhile::Passes(milliseconds)) => {
+                Some(WaitEvent::TimePasses(milliseconds)) => {
                     let more = (milliseconds * 1_000).saturating_sub(left);
                     if more > 0 {
-                        let rest = Meanwhile::Passes(more / 1_000);
-                        self.meanwhile.lock().unwrap().push_front(rest);
+                        let rest = WaitEvent::TimePasses(more / 1_000);
+                        self.wait_events.lock().unwrap().push_front(rest);
                     }
                     (milliseconds * 1_000).min(left)
                 }
-                Some(Meanwhile::Stops) | None => left,
+                Some(WaitEvent::ServerStops) | None => left,
             };
             self.micros.fetch_add(passed, Ordering::SeqCst);
             self.now_ms.fetch_add(passed / 1_000, Ordering::SeqCst);
@@ -147,9 +147,9 @@ impl Engine for LocalEngine {
 }
 
 impl LocalEngine {
-    /// Has `who` make a request on the session `s`, which must succeed.
-    pub(crate) fn ask(&self, who: &str, request: &str) {
-        let caller = Caller::trusted(who);
+    /// Invokes `request` as `participant` on the session `s`. It must succeed.
+    pub(crate) fn invoke_as(&self, participant: &str, request: &str) {
+        let caller = Caller::trusted(participant);
         invoke(&self.ports(), "session/s", &caller, request.as_bytes()).unwrap();
     }
 
@@ -168,19 +168,19 @@ impl Log for LocalEngine {
     fn record(&self, _: &AuditRecord) {}
 }
 
-/// A server with the session `s`, and credentials for it.
+/// An in-process server with the session `s`, and credentials for it.
 pub(crate) struct Bench {
     pub(crate) http: Http,
     pub(crate) engine: LocalEngine,
     pub(crate) orchestrator: String,
     pub(crate) agent: String,
-    /// Whether each request has an interface of its own.
-    is_forgetful: bool,
+    /// Each request gets a new [`Http`], so nothing is stored between requests.
+    is_stateless: bool,
 }
 
-/// A response, taken apart.
+/// A whole response with its body as text.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: String,
@@ -197,27 +197,26 @@ impl Bench {
         let engine = LocalEngine::default();
         engine.now_ms.store(START_MS, Ordering::SeqCst);
         let (orchestrator, agent) = (String::new(), String::new());
-        let mut bench = Self { http, engine, orchestrator, agent, is_forgetful: false };
+        let mut bench = Self { http, engine, orchestrator, agent, is_stateless: false };
         bench.orchestrator = bench.create("s");
         bench.agent = bench.mint("s", "subagent:analysis");
         bench.engine.requests.lock().unwrap().clear();
         bench
     }
 
-    /// Creates a server whose every request has an interface of its own, which then is gone.
-    pub(crate) fn forgetful() -> Self {
-        Self { is_forgetful: true, ..Self::new() }
+    /// Creates a server that handles each request with a new [`Http`].
+    pub(crate) fn stateless() -> Self {
+        Self { is_stateless: true, ..Self::new() }
     }
 
-    /// Has `request` answered by the interface there is, or by a new one.
-    /// Answers `request`, which is for this server if it does not say so.
+    /// Handles `request`, with `Host: localhost` unless it names a host.
     pub(crate) fn answer(&self, mut request: Request<Bytes>) -> Response<Body> {
         request.headers_mut().entry("host").or_insert(HeaderValue::from_static("localhost"));
-        if !self.is_forgetful {
+        if !self.is_stateless {
             return ready(self.http.handle(&self.engine, request));
         }
         let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
-        // What is limited by default is not where nothing is kept.
+        // A stateless server cannot enforce the default rate limits.
         let http = Http::new(Options { is_kept: false, ..Options::new(keys) });
         ready(http.handle(&self.engine, request))
     }
@@ -239,15 +238,15 @@ impl Bench {
         seen.json()["credential"].as_str().unwrap().to_owned()
     }
 
-    /// Sends a request as the bearer of `token`, of none when it is empty.
-    /// `target` is method and target of the request line.
+    /// Sends a request with the bearer `token`, or with none if it is empty. `target` is the
+    /// method and the path, as in a request line.
     pub(crate) fn send(
         &self,
         token: &str,
         target: &str,
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
-    ) -> Seen {
+    ) -> TestResponse {
         let (method, uri) = target.split_once(' ').unwrap();
         let mut request = Request::builder().method(method).uri(uri);
         if !token.is_empty() {
@@ -259,16 +258,16 @@ impl Bench {
         self.handle(request.body(body.into()).unwrap())
     }
 
-    pub(crate) fn handle(&self, request: Request<Bytes>) -> Seen {
+    pub(crate) fn handle(&self, request: Request<Bytes>) -> TestResponse {
         let (head, body) = self.answer(request).into_parts();
         let Body::Whole(body) = body else { panic!("a stream") };
         let body = String::from_utf8(body.to_vec()).unwrap();
-        let seen = Seen { status: head.status, headers: head.headers, body };
+        let seen = TestResponse { status: head.status, headers: head.headers, body };
         seen.check_invariants();
         seen
     }
 
-    /// Opens a stream of changes of the session `s`: its headers, and the stream.
+    /// Opens a stream of changes of the session `s`. Returns the response headers and the stream.
     #[track_caller]
     pub(crate) fn watch(
         &self,
@@ -301,33 +300,40 @@ impl Bench {
         (head.headers, watch)
     }
 
-    /// Returns what comes next in a stream.
+    /// Returns the next chunk of a stream, `None` at its end.
     pub(crate) fn next(&self, watch: &mut Watch) -> Option<String> {
         let next = ready(watch.next(&self.engine));
         next.map(|it| String::from_utf8(it.to_vec()).unwrap())
     }
 
-    /// The agent writes `key`, now.
+    /// Writes `key` as the agent.
     pub(crate) fn write(&self, key: &str) {
         let body = format!(r#"{{"action":"write","key":"{key}","value":"x"}}"#);
         self.check("POST /v1/sessions/s/shared_context", &body, 200, "");
     }
 
-    /// Schedules what happens while someone waits, after what was scheduled before.
-    pub(crate) fn meanwhile(&self, happens: Meanwhile) {
-        self.engine.meanwhile.lock().unwrap().push_back(happens);
+    /// Schedules `event` after the events that were scheduled before.
+    pub(crate) fn during_wait(&self, event: WaitEvent) {
+        self.engine.wait_events.lock().unwrap().push_back(event);
     }
 
-    /// An agent writes `key` while someone waits.
-    pub(crate) fn meanwhile_write(&self, key: &str) {
+    /// Schedules a write of `key` by the agent.
+    pub(crate) fn write_during_wait(&self, key: &str) {
         let request = format!(r#"{{"action":"write","key":"{key}","value":"x"}}"#);
-        self.meanwhile(Meanwhile::Asks("subagent:analysis", request));
+        self.during_wait(WaitEvent::Request("subagent:analysis", request));
     }
 
-    /// Returns a request as the agent, whose answer has `status` and contains `told`.
+    /// Sends a request as the agent. Checks that the response has `status` and contains
+    /// `expected`.
     #[track_caller]
-    pub(crate) fn check(&self, target: &str, body: &str, status: u16, told: &str) -> Seen {
-        self.check_as(&self.agent, target, &[], body, status, told)
+    pub(crate) fn check(
+        &self,
+        target: &str,
+        body: &str,
+        status: u16,
+        expected: &str,
+    ) -> TestResponse {
+        self.check_as(&self.agent, target, &[], body, status, expected)
     }
 
     #[track_caller]
@@ -338,16 +344,19 @@ impl Bench {
         headers: &[(&str, &str)],
         body: &str,
         status: u16,
-        told: &str,
-    ) -> Seen {
+        expected: &str,
+    ) -> TestResponse {
         let seen = self.send(token, target, headers, body.to_owned());
         assert_eq!(seen.status, status, "{target} {headers:?} {body}: {seen:?}");
-        assert!(seen.body.contains(told), "{target} {headers:?} {body}: {told} not in {seen:?}");
+        assert!(
+            seen.body.contains(expected),
+            "{target} {headers:?} {body}: {expected} not in {seen:?}"
+        );
         seen
     }
 }
 
-impl Seen {
+impl TestResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
@@ -356,7 +365,7 @@ impl Seen {
         self.headers.get(name).map_or("", |it| it.to_str().unwrap())
     }
 
-    /// Checks what holds for every response.
+    /// Checks the invariants of every response.
     fn check_invariants(&self) {
         assert!(!self.header("x-request-id").is_empty(), "{self:?}");
         assert_eq!(self.header("x-content-type-options"), "nosniff", "{self:?}");
@@ -381,10 +390,10 @@ impl Seen {
     }
 }
 
-/// Returns the result of a future that waits for nothing.
+/// Returns the output of a future that is ready at its first poll.
 pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
-        Poll::Pending => unreachable!("nothing here waits"),
+        Poll::Pending => unreachable!("the future is pending"),
     }
 }

@@ -1,4 +1,4 @@
-//! Who is let in, and what those are told who are not.
+//! Which callers are accepted, and the responses to those that are not.
 
 use std::sync::atomic::Ordering;
 
@@ -30,7 +30,7 @@ fn grant(session: &str, participant: &str) -> Grant {
     }
 }
 
-/// Returns the claims of a good credential for the session `s`, to be spoiled.
+/// Returns the claims of a valid credential for the session `s`. Tests alter them.
 fn claims() -> Value {
     let Value::Object(mut claims) = payload(&Bench::new().agent) else { unreachable!() };
     claims.remove("exp");
@@ -38,7 +38,7 @@ fn claims() -> Value {
     Value::Object(claims)
 }
 
-/// Returns what a token says, unverified.
+/// Returns the claims of a token without verifying it.
 fn payload(token: &str) -> Value {
     let untrusted = jwt_compact::UntrustedToken::new(token).unwrap();
     let claims: Claims<Value> = untrusted.deserialize_claims_unchecked().unwrap();
@@ -57,7 +57,7 @@ fn signed(custom: Value, expires_in_seconds: Option<i64>) -> String {
 }
 
 #[test]
-fn a_good_credential_is_let_in() {
+fn a_valid_credential_is_accepted() {
     let bench = Bench::new();
     bench.check_as(&bench.agent, TARGET, &[], "", 200, "keys");
     bench.check_as(&bench.orchestrator, TARGET, &[], "", 200, "keys");
@@ -68,7 +68,7 @@ fn a_good_credential_is_let_in() {
 }
 
 #[test]
-fn a_credential_says_what_it_is_for() {
+fn a_credential_names_its_session_and_participant() {
     let bench = Bench::new();
     assert_eq!(
         payload(&bench.agent),
@@ -85,10 +85,10 @@ fn a_credential_says_what_it_is_for() {
     assert_eq!(life(&bench.orchestrator), 30 * 86_400);
 }
 
-/// A token that is longer than any credential is not looked at: the longest must
-/// not be.
+/// The server rejects a token that exceeds the maximum length without parsing it. The longest
+/// possible credential must not exceed it.
 #[test]
-fn the_longest_credential_is_let_in() {
+fn the_longest_credential_is_accepted() {
     let keys = Keys::new(SECRET, ADMIN_KEY).unwrap().bound_to("d".repeat(32));
     let pattern = format!("{}:{}", "p".repeat(KEY_BYTES_MAX), "k".repeat(KEY_BYTES_MAX));
     let part = "t".repeat(PARTICIPANT_PART_BYTES_MAX);
@@ -98,7 +98,7 @@ fn the_longest_credential_is_let_in() {
         credential: Credential { incarnation: u64::MAX, epoch: u64::MAX },
         keys: vec![pattern; PATTERNS_MAX],
     };
-    // As late as a date can be written down, with a life as long as any.
+    // The latest date that can be written, with the longest TTL.
     let late = Timestamp(253_402_300_799_000);
     let minted = keys.mint(&longest, late, *TTL_SECONDS.end()).unwrap();
     let header = format!("Bearer {}", minted.credential);
@@ -116,7 +116,7 @@ fn the_longest_credential_is_let_in() {
 }
 
 #[test]
-fn a_credential_of_before_keys_is_for_all_of_them() {
+fn a_credential_without_a_keys_claim_is_not_limited() {
     let bench = Bench::new();
     bench.write("scope");
     assert!(claims().get("keys").is_none());
@@ -127,10 +127,10 @@ fn a_credential_of_before_keys_is_for_all_of_them() {
 }
 
 #[test]
-fn whoever_shows_no_good_credential_is_told_what_to_do() {
+fn a_rejected_credential_gets_an_error_with_a_remedy() {
     let bench = Bench::new();
-    let check = |header: &str, told: &str| {
-        let seen = bench.check_as("", TARGET, &[("authorization", header)], "", 401, told);
+    let check = |header: &str, expected: &str| {
+        let seen = bench.check_as("", TARGET, &[("authorization", header)], "", 401, expected);
         assert_eq!(seen.json()["error"]["code"], "UNAUTHENTICATED");
         let challenge = seen.header("www-authenticate");
         assert!(challenge.contains("error=\"invalid_token\""), "{challenge}");
@@ -141,8 +141,8 @@ fn whoever_shows_no_good_credential_is_told_what_to_do() {
             assert!(!seen.body.contains(token) && !challenge.contains(token), "{seen:?}");
         }
     };
-    let good = &bench.agent;
-    let (head, rest) = good.split_once('.').unwrap();
+    let valid = &bench.agent;
+    let (head, rest) = valid.split_once('.').unwrap();
     let (body, signature) = rest.split_once('.').unwrap();
     let bearer = |token: &str| format!("Bearer {token}");
     let forged = "this server did not sign this credential";
@@ -153,23 +153,23 @@ fn whoever_shows_no_good_credential_is_told_what_to_do() {
     check("Bearer", "not of the form Bearer");
     check("Bearer ", "not of the form Bearer");
     check("Basic YWRtaW46YWRtaW4=", "not of the form Bearer");
-    check(good, "not of the form Bearer");
+    check(valid, "not of the form Bearer");
     check("Bearer garbage", damaged);
     check("Bearer admin", damaged);
     check("Bearer ..", damaged);
     check("Bearer a.b.c", damaged);
     check(&bearer(&ADMIN_KEY[1..]), damaged);
     check(&bearer(&ADMIN_KEY.to_uppercase()), damaged);
-    check(&bearer(&good[..good.len() / 2]), damaged);
+    check(&bearer(&valid[..valid.len() / 2]), damaged);
     check(&bearer(&format!("{head}.{body}")), damaged);
-    check(&bearer(&format!("{good}.{signature}")), damaged);
+    check(&bearer(&format!("{valid}.{signature}")), damaged);
     check(&bearer(&format!("{head}.{body}.")), forged);
-    // What is left of the signature is whole bytes.
-    check(&bearer(&good[..good.len() - 3]), forged);
+    // The rest of the signature still decodes to whole bytes.
+    check(&bearer(&valid[..valid.len() - 3]), forged);
     check(&bearer(&"x".repeat(4097)), "longer than any credential");
     check(&bearer(&format!("{head}.{body}.{}", "A".repeat(43))), forged);
 
-    // Claims changed, signature kept.
+    // Changed claims with the old signature.
     let raised = signed(
         json!({"aud": "shared-context", "ses": "s", "inc": 1, "epo": 1,
         "sub": "orchestrator"}),
@@ -196,7 +196,7 @@ fn whoever_shows_no_good_credential_is_told_what_to_do() {
     check(&bearer(&by_384), algorithm);
     check(&bearer(&by_512), algorithm);
 
-    // Signed by this server, but not for this.
+    // Signed by this server, but for something else.
     let spoiled = |name: &str, value: Value| {
         let mut claims = claims();
         claims[name] = value;
@@ -215,7 +215,7 @@ fn whoever_shows_no_good_credential_is_told_what_to_do() {
 }
 
 #[test]
-fn a_request_without_credential_is_only_asked_for_one() {
+fn a_request_without_a_credential_gets_no_error_parameter() {
     let bench = Bench::new();
     for target in [
         TARGET,
@@ -236,12 +236,12 @@ fn a_request_without_credential_is_only_asked_for_one() {
 }
 
 #[test]
-fn a_credential_is_good_until_it_expires_and_half_a_minute_longer() {
+fn a_credential_is_valid_for_30_s_after_its_expiry() {
     let bench = Bench::new();
     let day_ms = 86_400_000;
-    let check = |after_ms: u64, status: u16, told: &str| {
+    let check = |after_ms: u64, status: u16, expected: &str| {
         bench.engine.now_ms.store(START_MS + after_ms, Ordering::SeqCst);
-        bench.check_as(&bench.agent, TARGET, &[], "", status, told);
+        bench.check_as(&bench.agent, TARGET, &[], "", status, expected);
     };
     check(0, 200, "keys");
     check(day_ms + 30_000, 200, "keys");
@@ -267,8 +267,8 @@ fn a_credential_of_an_earlier_session_or_epoch_is_void() {
     bench.check_as(&orchestrator, TARGET, &[], "", 200, "keys");
 }
 
-/// A data folder was made anew under the same secret, and what had been revoked opened
-/// the new session of the same name. A credential is for one database now.
+/// A data folder was recreated under the same secret, and revoked credentials opened a new
+/// session with the old name. Each credential is now bound to one database.
 #[test]
 fn a_credential_of_another_database_is_void() {
     let of = |database: &str| {
@@ -286,10 +286,10 @@ fn a_credential_of_another_database_is_void() {
     }
 }
 
-/// An orchestrator whose credential had expired within the leeway of clocks minted one
-/// that ended later, and so on without end. None ends after the one that asked for it.
+/// An orchestrator used an expired credential within the clock leeway to mint a longer one,
+/// again and again. A minted credential now expires no later than its minter's.
 #[test]
-fn a_credential_within_its_leeway_begets_none_that_outlives_it() {
+fn minting_within_the_leeway_does_not_extend_the_expiry() {
     let bench = Bench::new();
     let (mint, body) = ("POST /v1/sessions/s/credentials", r#"{"participant":"subagent:a"}"#);
     let expires_at = payload(&bench.orchestrator)["exp"].as_u64().unwrap();
@@ -301,10 +301,10 @@ fn a_credential_within_its_leeway_begets_none_that_outlives_it() {
     }
 }
 
-/// The writes of a subagent called `subagent:orchestrator` read like the orchestrator's
-/// own. No credential is minted for such a name, not for the operator either.
+/// Writes by `subagent:orchestrator` look like the orchestrator's own. Nobody can mint a
+/// credential for such a name, not even the operator.
 #[test]
-fn no_subagent_is_named_like_a_role() {
+fn a_subagent_cannot_be_named_like_a_role() {
     let bench = Bench::new();
     let mint = "POST /v1/sessions/s/credentials";
     for name in ["orchestrator", "Orchestrator", "orchestrator:1", "ADMIN", "review:admin"] {
@@ -316,7 +316,7 @@ fn no_subagent_is_named_like_a_role() {
 }
 
 #[test]
-fn a_void_credential_begets_no_new_one() {
+fn a_void_credential_cannot_mint() {
     let bench = Bench::new();
     bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/revoke", &[], "", 200, "");
     let mint = "POST /v1/sessions/s/credentials";
@@ -329,20 +329,20 @@ fn a_credential_opens_its_own_session_only() {
     let bench = Bench::new();
     let other = bench.create("t");
     for path in ["", "/entries", "/entries/a", "/prompt", "/audit"] {
-        let told = "the credential is for session t";
-        bench.check_as(&other, &format!("GET /v1/sessions/s{path}"), &[], "", 401, told);
+        let expected = "the credential is for session t";
+        bench.check_as(&other, &format!("GET /v1/sessions/s{path}"), &[], "", 401, expected);
     }
     bench.check_as(&other, "GET /v1/sessions/T", &[], "", 401, "for session t");
     bench.check_as(&other, "GET /v1/sessions/%74", &[], "", 200, "\"session_id\":\"t\"");
 }
 
 #[test]
-fn weak_secrets_are_refused_with_a_way_to_get_good_ones() {
+fn weak_secrets_are_rejected_with_a_command_for_good_ones() {
     #[track_caller]
-    fn check(secret: &str, admin_key: &str, refused: WeakKeys, told: &str) {
+    fn check(secret: &str, admin_key: &str, error: WeakKeys, expected: &str) {
         let seen = Keys::new(secret.as_bytes(), admin_key).unwrap_err();
-        assert_eq!(seen, refused);
-        assert!(seen.to_string().contains(told), "{seen}");
+        assert_eq!(seen, error);
+        assert!(seen.to_string().contains(expected), "{seen}");
     }
     let (long, longer) = ("a".repeat(32), "b".repeat(33));
     check("", &long, WeakKeys::SecretTooShort(0), "the secret that signs credentials has 0 bytes");
@@ -357,7 +357,7 @@ fn weak_secrets_are_refused_with_a_way_to_get_good_ones() {
 
 /// An operator may choose a key that has the form of a credential.
 #[test]
-fn the_admin_key_is_known_whatever_it_looks_like() {
+fn the_admin_key_may_have_the_form_of_a_credential() {
     let forms = [
         ADMIN_KEY.to_owned(),
         "a".repeat(5_000),
@@ -380,7 +380,7 @@ fn the_admin_key_is_known_whatever_it_looks_like() {
 }
 
 #[test]
-fn secrets_do_not_show_when_printed_for_debugging() {
+fn debug_output_contains_no_secrets() {
     let bench = Bench::new();
     let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
     let minted = keys.mint(&grant("s", "orchestrator"), Timestamp(START_MS), 60).unwrap();
@@ -393,7 +393,7 @@ fn secrets_do_not_show_when_printed_for_debugging() {
 }
 
 #[test]
-fn a_clock_beyond_all_dates_mints_nothing() {
+fn minting_fails_if_the_expiry_is_out_of_range() {
     let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
     for (now, ttl) in [(u64::MAX, 60), (START_MS, u64::MAX), (START_MS, 1 << 60)] {
         let failure = keys.mint(&grant("s", "orchestrator"), Timestamp(now), ttl).unwrap_err();

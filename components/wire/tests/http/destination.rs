@@ -1,5 +1,5 @@
-//! Where requests go on a server that is made of many hosts: what is said of it,
-//! and what is asked then.
+//! Routing on a server of many hosts: the destination of a request, and that handling it uses
+//! no other scope.
 
 use std::{
     sync::{LazyLock, Mutex},
@@ -23,30 +23,30 @@ use crate::{
     bench::{ADMIN_KEY, Bench, LocalEngine, SECRET, START_MS, ready},
 };
 
-/// An engine that writes down what it is asked about.
-struct Recording<'e> {
+/// An engine that records the calls it gets.
+struct RecordingEngine<'e> {
     engine: &'e LocalEngine,
-    asked: Mutex<Vec<Asked>>,
+    calls: Mutex<Vec<EngineCall>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Asked {
-    /// For the list of sessions.
-    List,
-    /// About this scope, by a request with this action.
-    About(String, String),
+enum EngineCall {
+    /// The list of ids.
+    Ids,
+    /// A call on this scope, with the action of the request.
+    Scoped(String, String),
 }
 
-impl Recording<'_> {
-    fn about(&self, scope: &str, action: &str) {
-        self.asked.lock().unwrap().push(Asked::About(scope.to_owned(), action.to_owned()));
+impl RecordingEngine<'_> {
+    fn record(&self, scope: &str, action: &str) {
+        self.calls.lock().unwrap().push(EngineCall::Scoped(scope.to_owned(), action.to_owned()));
     }
 }
 
-impl Engine for Recording<'_> {
+impl Engine for RecordingEngine<'_> {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
         let request_read: Value = serde_json::from_slice(request).unwrap_or_default();
-        self.about(scope, request_read["action"].as_str().unwrap_or_default());
+        self.record(scope, request_read["action"].as_str().unwrap_or_default());
         self.engine.invoke(scope, caller, request).await
     }
 
@@ -56,17 +56,17 @@ impl Engine for Recording<'_> {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<String>, Failure> {
-        self.asked.lock().unwrap().push(Asked::List);
+        self.calls.lock().unwrap().push(EngineCall::Ids);
         self.engine.ids(kind, after, limit).await
     }
 
     async fn position(&self, scope: &str) -> u64 {
-        self.about(scope, "position");
+        self.record(scope, "position");
         if scope.is_empty() { 0 } else { self.engine.position(scope).await }
     }
 
     async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
-        self.about(scope, "wait");
+        self.record(scope, "wait");
         self.engine.wait_for_change(scope, seen, at_most).await
     }
 
@@ -91,7 +91,7 @@ fn destination(method: &str, path: &str, authorization: Option<&str>) -> Option<
 }
 
 #[test]
-fn a_request_goes_to_the_session_it_is_about() {
+fn a_request_is_routed_to_its_session() {
     #[track_caller]
     fn check(token: &str, target: &str, scope: Option<&str>) {
         let (method, path) = target.split_once(' ').unwrap();
@@ -145,7 +145,7 @@ fn a_request_goes_to_the_session_it_is_about() {
 }
 
 #[test]
-fn no_host_is_woken_by_who_is_not_known() {
+fn an_invalid_credential_is_not_routed_to_a_host() {
     let bearer = format!("Bearer {}", BENCH.agent);
     let path = "/v1/sessions/s/entries";
     let at = |now| BENCH.http.destination(&Method::GET, path, Some(&bearer), Timestamp(now));
@@ -163,8 +163,8 @@ fn no_host_is_woken_by_who_is_not_known() {
     assert_eq!(destination("GET", path, Some(&format!("Bearer {forged}"))), None);
 }
 
-/// A credential of a project leads to that project's host, and one of a session to its
-/// session's, also where both have the same id.
+/// A credential of a project routes to the project's host, one of a session to the session's
+/// host, even if both have the same id.
 #[test]
 fn a_project_and_a_session_of_one_id_are_different_destinations() {
     let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
@@ -193,7 +193,7 @@ fn a_project_and_a_session_of_one_id_are_different_destinations() {
     assert_eq!(destination("PUT", "/v1/projects/..", Some(&admin)), None);
 }
 
-/// Messages of MCP that ask about sessions, in both kinds of protocol.
+/// Generates MCP messages that concern sessions, in both protocol eras.
 fn message() -> impl Strategy<Value = (&'static str, String)> {
     let session = prop::sample::select(&["", r#""session":"s""#, r#""session":"t""#][..]);
     let arguments = session.prop_map(|session| {
@@ -229,7 +229,7 @@ fn message() -> impl Strategy<Value = (&'static str, String)> {
     })
 }
 
-/// Returns a message, with the headers that go with it.
+/// Generates an MCP request: a message with its headers.
 fn mcp() -> impl Strategy<Value = Request<Bytes>> {
     message().prop_map(|(method, body)| {
         let parsed: Value = serde_json::from_str(&body).unwrap();
@@ -249,7 +249,7 @@ fn mcp() -> impl Strategy<Value = Request<Bytes>> {
     })
 }
 
-/// Anything below `/v1/sessions`, and anything elsewhere.
+/// Generates a request below `/v1/sessions` or elsewhere.
 fn request() -> impl Strategy<Value = Request<Bytes>> {
     let elsewhere = prop::sample::select(
         &[
@@ -280,16 +280,16 @@ fn request() -> impl Strategy<Value = Request<Bytes>> {
     prop_oneof![4 => anything, 1 => mcp()]
 }
 
-/// Returns the header `authorization` as a host reads it: given once, and text.
+/// Returns the header `authorization` as a host reads it: present exactly once, and text.
 fn authorization(request: &Request<Bytes>) -> Option<&str> {
     let mut given = request.headers().get_all("authorization").iter();
     given.next().filter(|_| given.next().is_none()).and_then(|it| it.to_str().ok())
 }
 
-/// Returns whether the operator asks about a session at `/mcp`, or creates one, or about
-/// one that cannot be.
-fn is_for_who_received_it(asked: &Asked, path: &str, is_admin: bool) -> bool {
-    let Asked::About(scope, action) = asked else { return is_admin };
+/// Returns true if the receiving host may make `call` itself. The operator has such requests:
+/// at `/mcp`, for lists and creations, and for invalid scopes.
+fn may_run_on_receiver(call: &EngineCall, path: &str, is_admin: bool) -> bool {
+    let EngineCall::Scoped(scope, action) = call else { return is_admin };
     let is_possible = Scope::of_bucket(scope).is_some();
     let is_listed = matches!(
         (path, &**action),
@@ -305,10 +305,10 @@ proptest! {
     })]
 
     #[test]
-    fn nothing_else_is_asked_about_than_where_the_request_goes(
-        mut request in request(), who in 0..4_u8,
+    fn a_request_uses_only_the_scope_it_is_routed_to(
+        mut request in request(), caller in 0..4_u8,
     ) {
-        let token = match who {
+        let token = match caller {
             0 => ADMIN_KEY,
             1 => &BENCH.orchestrator,
             2 => &BENCH.agent,
@@ -321,19 +321,19 @@ proptest! {
         let now = Engine::now(&BENCH.engine);
         let authorization = authorization(&request);
         let goes_to = BENCH.http.destination(request.method(), &path, authorization, now);
-        let engine = Recording { engine: &BENCH.engine, asked: Mutex::default() };
+        let engine = RecordingEngine { engine: &BENCH.engine, calls: Mutex::default() };
         let response = ready(BENCH.http.handle(&engine, request));
         if let Body::Live(mut watch) = response.into_body() {
             ready(watch.next(&engine));
             ready(watch.next(&engine));
         }
-        for asked in engine.asked.into_inner().unwrap() {
-            let is_expected = match (&goes_to, &asked) {
-                (Some(scope), Asked::About(about, _)) => about == scope,
-                (Some(_), Asked::List) => false,
-                (None, asked) => is_for_who_received_it(asked, &path, who == 0),
+        for call in engine.calls.into_inner().unwrap() {
+            let is_expected = match (&goes_to, &call) {
+                (Some(scope), EngineCall::Scoped(about, _)) => about == scope,
+                (Some(_), EngineCall::Ids) => false,
+                (None, call) => may_run_on_receiver(call, &path, caller == 0),
             };
-            prop_assert!(is_expected, "{goes_to:?}: {asked:?}");
+            prop_assert!(is_expected, "{goes_to:?}: {call:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is told to anyone.
+//! Public documents: health, metrics, tool definitions, the OpenAPI document.
 
 use serde_json::{Value, json};
 use shared_context_wire::http::{Consistency, Options};
@@ -8,7 +8,7 @@ use crate::bench::{ADMIN_KEY, Bench};
 const JSON: (&str, &str) = ("content-type", "application/json");
 
 #[test]
-fn health_tells_version_and_consistency() {
+fn health_reports_version_and_consistency() {
     let bench = Bench::new();
     let seen = bench.check_as("", "GET /healthz", &[], "", 200, "").json();
     assert_eq!(seen["status"], "ok");
@@ -17,7 +17,7 @@ fn health_tells_version_and_consistency() {
 }
 
 #[test]
-fn a_host_that_may_lose_changes_says_so_to_programs_and_people() {
+fn a_host_that_may_lose_changes_reports_that_in_its_health() {
     let bench = Bench::with(|options| Options {
         consistency: Consistency::LastWriteWins,
         is_kept: false,
@@ -26,22 +26,22 @@ fn a_host_that_may_lose_changes_says_so_to_programs_and_people() {
     let seen = bench.check_as("", "GET /healthz", &[], "", 200, "").json();
     assert_eq!((&seen["status"], &seen["consistency"]), (&json!("ok"), &json!("last-write-wins")));
     let caution = seen["caution"].as_str().unwrap();
-    for told in ["same moment", "be lost", "one writer at a time", "SQLite"] {
-        assert!(caution.contains(told), "{caution}");
+    for part in ["same moment", "be lost", "one writer at a time", "SQLite"] {
+        assert!(caution.contains(part), "{caution}");
     }
-    let kept = Bench::new().check_as("", "GET /healthz", &[], "", 200, "").json();
-    assert!(kept.get("caution").is_none(), "{kept}");
+    let stored = Bench::new().check_as("", "GET /healthz", &[], "", 200, "").json();
+    assert!(stored.get("caution").is_none(), "{stored}");
 }
 
 #[test]
-fn the_root_tells_how_to_begin() {
+fn the_root_explains_how_to_begin() {
     let seen = Bench::new().check_as("", "GET /", &[], "", 200, "POST $URL/v1/sessions");
     assert_eq!(seen.header("content-type"), "text/plain; charset=utf-8");
     assert!(seen.body.lines().all(|line| line.len() <= 80), "fits a terminal");
 }
 
 #[test]
-fn metrics_tell_of_routes_and_refusals_but_of_no_session() {
+fn metrics_count_routes_and_errors_but_name_no_session() {
     let bench = Bench::new();
     bench.check("GET /v1/sessions/s/entries/none", "", 404, "");
     bench.check("BREW /v1/sessions/s", "", 405, "");
@@ -81,16 +81,16 @@ fn the_tools_are_defined_in_three_formats_for_two_roles() {
 }
 
 #[test]
-fn the_routes_are_described() {
+fn the_openapi_document_is_served() {
     let seen = Bench::new().check_as("", "GET /openapi.json", &[], "", 200, "");
     assert_eq!(seen.header("content-type"), "application/json");
     assert_eq!(seen.json()["openapi"], "3.1.0");
 }
 
-/// Every example of a request is sent, and every example of an answer has the
-/// members that the answer has.
+/// Sends every example request. Every example response must have the members of the actual
+/// response.
 #[test]
-fn the_described_examples_are_what_the_server_takes_and_gives() {
+fn the_openapi_examples_match_actual_exchanges() {
     let bench = Bench::new();
     bench.create("ticket-7");
     let summary = "/v1/sessions/ticket-7/entries/problem_summary";
@@ -188,7 +188,7 @@ fn the_described_examples_are_what_the_server_takes_and_gives() {
     }
 }
 
-/// Returns the names of all members, with those of what they hold.
+/// Returns the paths of all members, recursively.
 fn members(value: &Value) -> Vec<String> {
     match value {
         Value::Object(object) => {
@@ -204,7 +204,7 @@ fn members(value: &Value) -> Vec<String> {
             names.sort();
             names
         }
-        // One item stands for all.
+        // One item represents all.
         Value::Array(items) => items.last().map(members).unwrap_or_default(),
         _ => Vec::new(),
     }

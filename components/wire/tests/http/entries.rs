@@ -34,7 +34,7 @@ fn an_entry_is_put_read_listed_and_deleted() {
 }
 
 #[test]
-fn a_value_arrives_as_it_was_sent() {
+fn a_value_is_stored_unchanged() {
     let bench = Bench::new();
     bench.check_as(&bench.agent, "PUT /v1/sessions/s/entries/v", &[TEXT], "before", 201, "");
     let values = [
@@ -66,12 +66,12 @@ fn a_value_arrives_as_it_was_sent() {
 }
 
 #[test]
-fn a_body_that_is_no_value_is_refused() {
+fn a_body_that_is_no_value_is_rejected() {
     let bench = Bench::new();
-    let check = |header: &[(&str, &str)], body: &[u8], status: u16, told: &str| {
+    let check = |header: &[(&str, &str)], body: &[u8], status: u16, expected: &str| {
         let seen = bench.send(&bench.agent, &format!("PUT {SCOPE}"), header, body.to_vec());
         assert_eq!(seen.status, status, "{seen:?}");
-        assert!(seen.body.contains(told), "{seen:?}");
+        assert!(seen.body.contains(expected), "{seen:?}");
         assert!(!seen.body.contains("hidden"), "a value is never repeated: {seen:?}");
     };
     check(&[TEXT], b"hidden\xff", 400, "not UTF-8 at byte 6");
@@ -94,11 +94,11 @@ fn a_body_that_is_no_value_is_refused() {
 }
 
 #[test]
-fn conditions_stand_in_headers_and_fail_with_412() {
+fn conditions_are_headers_and_fail_with_412() {
     let bench = Bench::new();
-    let put = |headers: &[(&str, &str)], value: &str, status: u16, told: &str| {
+    let put = |headers: &[(&str, &str)], value: &str, status: u16, expected: &str| {
         let headers: Vec<_> = [TEXT].iter().chain(headers).copied().collect();
-        bench.check_as(&bench.agent, &format!("PUT {SCOPE}"), &headers, value, status, told)
+        bench.check_as(&bench.agent, &format!("PUT {SCOPE}"), &headers, value, status, expected)
     };
     put(&[("if-match", "\"1\"")], "a", 412, "VERSION_CONFLICT");
     let etag = put(&[("if-none-match", "*")], "a", 201, "").header("etag").to_owned();
@@ -112,28 +112,35 @@ fn conditions_stand_in_headers_and_fail_with_412() {
     put(&[("if-none-match", "7")], "c", 400, "If-None-Match takes * or entity tags");
     put(&[("if-match", &newer), ("if-none-match", "*")], "c", 400, "send the one you mean");
 
-    let delete = |headers: &[(&str, &str)], status: u16, told: &str| {
-        bench.check_as(&bench.agent, &format!("DELETE {SCOPE}"), headers, "", status, told);
+    let delete = |headers: &[(&str, &str)], status: u16, expected: &str| {
+        bench.check_as(&bench.agent, &format!("DELETE {SCOPE}"), headers, "", status, expected);
     };
     delete(&[("if-match", &etag)], 412, "VERSION_CONFLICT");
     delete(&[("if-none-match", "*")], 412, "VERSION_CONFLICT");
     delete(&[("if-match", &newer)], 200, "deleted");
     delete(&[("if-match", &newer)], 404, "KEY_NOT_FOUND");
 
-    // The same condition in a tool request is an answer of the tool.
+    // A failed condition in a tool request is reported as an error of the tool.
     let body = r#"{"action":"write","key":"scope","value":"x","if_version":7}"#;
     bench.check("POST /v1/sessions/s/shared_context", body, 409, "VERSION_CONFLICT");
 }
 
-/// `If-Match: *` and lists of tags were 400 although RFC 9110 §13.1 has both. A client
-/// that sent what the standard lets it send could not write at all.
+/// `If-Match: *` and lists of tags got 400 although RFC 9110 §13.1 allows both. A client that
+/// followed the standard could not write.
 #[test]
-fn conditions_are_stars_and_lists_too() {
+fn conditions_may_be_stars_and_lists() {
     let bench = Bench::new();
     let ask = |method: &str, headers: &[(&str, &str)], value: &str, status: u16| {
-        let told = if status == 412 { "VERSION_CONFLICT" } else { "" };
+        let expected = if status == 412 { "VERSION_CONFLICT" } else { "" };
         let headers: Vec<_> = [TEXT].iter().chain(headers).copied().collect();
-        bench.check_as(&bench.agent, &format!("{method} {SCOPE}"), &headers, value, status, told)
+        bench.check_as(
+            &bench.agent,
+            &format!("{method} {SCOPE}"),
+            &headers,
+            value,
+            status,
+            expected,
+        )
     };
     let put = |headers: &[(&str, &str)], value: &str, status: u16| {
         ask("PUT", headers, value, status).header("etag").to_owned()
@@ -150,14 +157,14 @@ fn conditions_are_stars_and_lists_too() {
     ask("DELETE", &[("if-match", &format!("{first}, {second}"))], "", 412);
     ask("DELETE", &[("if-match", "*")], "", 200);
     ask("DELETE", &[("if-match", "*")], "", 404);
-    // A retry would be compared with another state of the entry.
+    // A retry would be compared with a later state of the entry.
     let retried = [("if-match", "*"), ("idempotency-key", "once")];
     put(&retried, "e", 400);
 }
 
-/// `PUT` with `Content-Range` overwrote the whole value with a part of it.
+/// `PUT` with `Content-Range` replaced the whole value by a part.
 #[test]
-fn a_part_of_a_value_is_not_written_as_the_whole() {
+fn a_partial_put_is_rejected() {
     let bench = Bench::new();
     let headers = [TEXT, ("content-range", "bytes 0-0/2")];
     let put = format!("PUT {SCOPE}");
@@ -166,12 +173,12 @@ fn a_part_of_a_value_is_not_written_as_the_whole() {
 }
 
 #[test]
-fn an_insert_repeated_fails_unless_it_is_a_retry() {
+fn a_repeated_insert_fails_unless_it_is_a_retry() {
     let bench = Bench::new();
-    let put = |headers: &[(&str, &str)], status: u16, told: &str| {
+    let put = |headers: &[(&str, &str)], status: u16, expected: &str| {
         let headers: Vec<_> =
             [TEXT, ("if-none-match", "*")].iter().chain(headers).copied().collect();
-        bench.check_as(&bench.agent, &format!("PUT {SCOPE}"), &headers, "a", status, told)
+        bench.check_as(&bench.agent, &format!("PUT {SCOPE}"), &headers, "a", status, expected)
     };
     let retry = [("idempotency-key", "once")];
     let first = put(&retry, 201, "");
@@ -182,7 +189,7 @@ fn an_insert_repeated_fails_unless_it_is_a_retry() {
 }
 
 #[test]
-fn a_reader_that_has_the_entry_is_not_sent_it_again() {
+fn a_reader_with_the_current_tag_gets_304() {
     let bench = Bench::new();
     bench.check_as(&bench.agent, &format!("PUT {SCOPE}"), &[TEXT], "a", 201, "");
     for target in [format!("GET {SCOPE}"), "GET /v1/sessions/s/entries".to_owned()] {
@@ -201,7 +208,7 @@ fn a_reader_that_has_the_entry_is_not_sent_it_again() {
     }
     let none = [("if-none-match", "*")];
     bench.check_as(&bench.agent, "GET /v1/sessions/s/entries/none", &none, "", 404, "");
-    // A tag the entry never had, of a revision at which it was as it is.
+    // The entry never had the tag "3", although it was unchanged at that revision.
     bench.check("PUT /v1/sessions/s/entries/plan", "a", 201, "");
     let get = format!("GET {SCOPE}");
     for (tag, status) in [("\"3\"", 200), ("\"2\"", 304), ("\"1\", \"2\"", 304)] {
@@ -213,7 +220,7 @@ fn a_reader_that_has_the_entry_is_not_sent_it_again() {
 }
 
 #[test]
-fn who_may_see_an_entry_is_part_of_what_is_read() {
+fn changed_access_rules_are_read_despite_an_equal_tag() {
     let bench = Bench::new();
     bench.check(&format!("PUT {SCOPE}"), "a", 201, "");
     let get = format!("GET {SCOPE}");
@@ -230,9 +237,9 @@ fn who_may_see_an_entry_is_part_of_what_is_read() {
 #[test]
 fn an_idempotency_key_makes_a_retry_safe() {
     let bench = Bench::new();
-    let put = |key: &str, value: &str, status: u16, told: &str| {
+    let put = |key: &str, value: &str, status: u16, expected: &str| {
         let headers = [TEXT, ("idempotency-key", key)];
-        bench.check_as(&bench.agent, &format!("PUT {SCOPE}"), &headers, value, status, told)
+        bench.check_as(&bench.agent, &format!("PUT {SCOPE}"), &headers, value, status, expected)
     };
     let first = put("w-1", "a", 201, "");
     let again = put("\"w-1\"", "a", 201, "");
@@ -248,7 +255,7 @@ fn an_idempotency_key_makes_a_retry_safe() {
 }
 
 #[test]
-fn the_admin_reads_entries_and_writes_none() {
+fn the_admin_can_read_but_not_write_entries() {
     let bench = Bench::new();
     bench.check_as(&bench.agent, &format!("PUT {SCOPE}"), &[TEXT], "a", 201, "");
     bench.check_as(ADMIN_KEY, &format!("GET {SCOPE}"), &[], "", 200, "\"value\":\"a\"");
@@ -257,11 +264,11 @@ fn the_admin_reads_entries_and_writes_none() {
 }
 
 #[test]
-fn limits_of_the_store_are_told_with_their_numbers() {
+fn limits_of_the_store_are_reported_with_their_numbers() {
     let bench = Bench::new();
-    let put = |key: &str, characters: usize, status: u16, told: &str| {
+    let put = |key: &str, characters: usize, status: u16, expected: &str| {
         let target = format!("PUT /v1/sessions/s/entries/{key}");
-        bench.check_as(&bench.agent, &target, &[TEXT], &"x".repeat(characters), status, told)
+        bench.check_as(&bench.agent, &target, &[TEXT], &"x".repeat(characters), status, expected)
     };
     let seen = put("a", 4001, 413, "VALUE_TOO_LARGE");
     assert_eq!(seen.json()["error"]["limit"], 1000);

@@ -1,5 +1,4 @@
-//! What holds for all routes: methods, ids, lengths, and that futures can move
-//! between threads.
+//! Properties of all routes: methods, request ids, lengths, and futures that are `Send`.
 
 use bytes::Bytes;
 use http::{Method, Request};
@@ -9,7 +8,7 @@ use shared_context_wire::http::Body;
 use crate::bench::{ADMIN_KEY, Bench, LocalEngine, ready};
 
 #[test]
-fn a_future_can_move_between_threads_when_the_engines_can() {
+fn futures_are_send_if_those_of_the_engine_are() {
     fn is_send<T: Send>(_: &T) {}
     let bench = Bench::new();
     is_send(&bench.http.handle::<LocalEngine>(&bench.engine, Request::default()));
@@ -18,7 +17,7 @@ fn a_future_can_move_between_threads_when_the_engines_can() {
 }
 
 #[test]
-fn head_answers_as_get_does_without_the_body() {
+fn head_returns_the_response_of_get_without_its_body() {
     let bench = Bench::new();
     bench.check("PUT /v1/sessions/s/entries/a", "x", 201, "");
     for path in [
@@ -47,7 +46,7 @@ fn head_answers_as_get_does_without_the_body() {
 }
 
 #[test]
-fn a_method_that_cannot_be_used_is_answered_with_those_that_can() {
+fn an_unsupported_method_gets_405_with_allow() {
     let bench = Bench::new();
     let check = |target: &str, status: u16, allow: &str| {
         let seen = bench.check(target, "", status, "");
@@ -69,7 +68,7 @@ fn a_method_that_cannot_be_used_is_answered_with_those_that_can() {
 }
 
 #[test]
-fn every_response_is_tied_to_its_request() {
+fn every_response_has_the_id_of_its_request() {
     let bench = Bench::with(|options| shared_context_wire::http::Options {
         request_id_seed: 0x5eed,
         ..options
@@ -87,7 +86,7 @@ fn every_response_is_tied_to_its_request() {
 }
 
 #[test]
-fn a_host_can_refuse_before_it_has_the_body() {
+fn a_host_can_reject_a_request_before_its_body() {
     let bench = Bench::new();
     let request = Request::builder()
         .method(Method::PUT)
@@ -112,13 +111,13 @@ fn a_host_can_refuse_before_it_has_the_body() {
     let metrics = bench.send("", "GET /metrics", &[], Bytes::new()).body;
     let counted = r#"route="/v1/sessions/{session}/entries/{key}",method="PUT",status="413"} 1"#;
     assert!(metrics.contains(counted), "{metrics}");
-    // Who sends it comes first, whatever is sent.
+    // The credential is checked before the length.
     head.headers.remove("authorization");
     assert_eq!(ready(bench.http.too_large(&bench.engine, &head)).status(), 401);
 }
 
 #[test]
-fn what_a_credential_opened_is_not_stored_on_the_way() {
+fn authorized_responses_are_not_cached() {
     let bench = Bench::new();
     for target in ["GET /v1/sessions/s", "GET /v1/sessions/s/entries", "GET /v1/sessions/s/prompt"]
     {

@@ -1,4 +1,4 @@
-//! What an entry was, who may see it, and what is taken out of it.
+//! Earlier versions of an entry, its access rules and redaction.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ fn with_three_versions() -> Bench {
 }
 
 #[test]
-fn the_versions_of_an_entry_are_read_all_or_some() {
+fn all_or_some_versions_of_an_entry_are_read() {
     let bench = with_three_versions();
     let check = |query: &str, values: &[&str]| {
         let seen = bench.check(&format!("GET {SCOPE}/history{query}"), "", 200, "").json();
@@ -28,24 +28,24 @@ fn the_versions_of_an_entry_are_read_all_or_some() {
     check("?versions=3,1", &["one", "three"]);
     check("?versions=1%2C2", &["one", "two"]);
     check("?versions=9", &[]);
-    let refused = |query: &str, told: &str| {
-        bench.check(&format!("GET {SCOPE}/history?{query}"), "", 400, told);
+    let check_rejected = |query: &str, expected: &str| {
+        bench.check(&format!("GET {SCOPE}/history?{query}"), "", 400, expected);
     };
     for wrong in ["versions=", "versions=x", "versions=1,,2", "versions=-1", "versions=1;2"] {
-        refused(wrong, "such as versions=1,2");
+        check_rejected(wrong, "such as versions=1,2");
     }
-    refused("version=1", "this route takes only versions");
-    refused("versions=1&versions=2", "versions is given twice");
+    check_rejected("version=1", "this route takes only versions");
+    check_rejected("versions=1&versions=2", "versions is given twice");
     bench.check("GET /v1/sessions/s/entries/none/history", "", 404, "KEY_NOT_FOUND");
     bench.check("GET /v1/sessions/s/entries/None/history", "", 400, "INVALID_KEY");
     bench.check_as(ADMIN_KEY, &format!("GET {SCOPE}/history"), &[], "", 200, "three");
 }
 
 #[test]
-fn who_may_see_an_entry_is_said_by_its_writer_and_the_orchestrator() {
+fn the_writer_and_the_orchestrator_set_access_rules() {
     let bench = with_three_versions();
-    let set = |token: &str, body: &str, status: u16, told: &str| {
-        bench.check_as(token, &format!("PUT {SCOPE}/access"), &[], body, status, told)
+    let set = |token: &str, body: &str, status: u16, expected: &str| {
+        bench.check_as(token, &format!("PUT {SCOPE}/access"), &[], body, status, expected)
     };
     let other = bench.mint("s", "subagent:review");
     let only_mine = r#"{"readable_by":["subagent:analysis"]}"#;
@@ -61,15 +61,15 @@ fn who_may_see_an_entry_is_said_by_its_writer_and_the_orchestrator() {
     assert_eq!(seen["readable_by"], json!(["subagent:analysis"]), "what is not sent stays");
     set(&bench.orchestrator, r#"{"readable_by":["*"],"writable_by":["*"]}"#, 200, "");
 
-    let refused = |body: &str, status: u16, told: &str| {
-        set(&bench.agent, body, status, told);
+    let check_rejected = |body: &str, status: u16, expected: &str| {
+        set(&bench.agent, body, status, expected);
     };
-    refused("", 400, r#"for example {\"writable_by\":"#);
-    refused("{}", 400, "readable_by");
-    refused(r#"{"readable_by":[]}"#, 400, "MALFORMED_REQUEST");
-    refused(r#"{"readable_by":"*"}"#, 400, "readable_by");
-    refused(r#"{"readable_by":["user:*"]}"#, 400, "MALFORMED_REQUEST");
-    refused(r#"{"key":"plan","readable_by":["*"]}"#, 400, r#"no member \"key\""#);
+    check_rejected("", 400, r#"for example {\"writable_by\":"#);
+    check_rejected("{}", 400, "readable_by");
+    check_rejected(r#"{"readable_by":[]}"#, 400, "MALFORMED_REQUEST");
+    check_rejected(r#"{"readable_by":"*"}"#, 400, "readable_by");
+    check_rejected(r#"{"readable_by":["user:*"]}"#, 400, "MALFORMED_REQUEST");
+    check_rejected(r#"{"key":"plan","readable_by":["*"]}"#, 400, r#"no member \"key\""#);
     let none = "PUT /v1/sessions/s/entries/none/access";
     bench.check(none, only_mine, 404, "KEY_NOT_FOUND");
 }
@@ -77,8 +77,8 @@ fn who_may_see_an_entry_is_said_by_its_writer_and_the_orchestrator() {
 #[test]
 fn a_value_is_redacted_everywhere_or_at_one_revision() {
     let bench = with_three_versions();
-    let redact = |token: &str, body: &str, status: u16, told: &str| {
-        bench.check_as(token, &format!("POST {SCOPE}/redact"), &[], body, status, told)
+    let redact = |token: &str, body: &str, status: u16, expected: &str| {
+        bench.check_as(token, &format!("POST {SCOPE}/redact"), &[], body, status, expected)
     };
     bench.check(&format!("POST {SCOPE}/redact"), r#"{"reason":"x"}"#, 403, "FORBIDDEN");
     let one = r#"{"reason":"a password","revision":2}"#;
@@ -90,27 +90,27 @@ fn a_value_is_redacted_everywhere_or_at_one_revision() {
     let history = bench.check(&format!("GET {SCOPE}/history"), "", 200, "a password").body;
     assert!(!history.contains("one") && !history.contains("two") && !history.contains("three"));
 
-    let refused = |body: &str, status: u16, told: &str| {
-        redact(&bench.orchestrator, body, status, told);
+    let check_rejected = |body: &str, status: u16, expected: &str| {
+        redact(&bench.orchestrator, body, status, expected);
     };
-    refused("", 400, r#"for example {\"reason\":"#);
-    refused("{}", 400, "reason");
-    refused(r#"{"reason":""}"#, 400, "reason must be one line");
-    refused(r#"{"reason":"x","revision":"2"}"#, 400, "revision");
-    refused(r#"{"reason":"x","versions":[1]}"#, 400, "it knows reason, revision");
-    refused(r#"{"reason":"x","revision":99}"#, 404, "KEY_NOT_FOUND");
+    check_rejected("", 400, r#"for example {\"reason\":"#);
+    check_rejected("{}", 400, "reason");
+    check_rejected(r#"{"reason":""}"#, 400, "reason must be one line");
+    check_rejected(r#"{"reason":"x","revision":"2"}"#, 400, "revision");
+    check_rejected(r#"{"reason":"x","versions":[1]}"#, 400, "it knows reason, revision");
+    check_rejected(r#"{"reason":"x","revision":99}"#, 404, "KEY_NOT_FOUND");
 }
 
 #[test]
-fn a_condition_about_the_entry_is_not_ignored() {
+fn a_condition_on_access_or_redact_is_rejected() {
     let bench = with_three_versions();
     let body = r#"{"reason":"x"}"#;
     for (target, body) in [("PUT /access", r#"{"readable_by":["*"]}"#), ("POST /redact", body)] {
         let target = target.replace('/', &format!("{SCOPE}/"));
         for header in ["if-match", "if-none-match"] {
             let headers = [(header, "\"4\"")];
-            let told = format!("the header {header} means nothing here");
-            bench.check_as(&bench.orchestrator, &target, &headers, body, 400, &told);
+            let expected = format!("the header {header} means nothing here");
+            bench.check_as(&bench.orchestrator, &target, &headers, body, 400, &expected);
         }
         let text = [("content-type", "text/plain")];
         bench.check_as(&bench.orchestrator, &target, &text, body, 415, "application/json");

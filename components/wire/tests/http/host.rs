@@ -1,4 +1,4 @@
-//! `Host`: every request of HTTP/1.1 names the server it is for, once (RFC 9112 §3.2).
+//! The header `Host`: an HTTP/1.1 request has exactly one (RFC 9112 §3.2).
 
 use bytes::Bytes;
 use http::{Request, Version};
@@ -17,11 +17,10 @@ fn check(version: Version, uri: &str, hosts: &[&str], status: u16) {
     assert_eq!(response.status(), status, "{version:?} {uri} {hosts:?}");
 }
 
-/// A request without `Host`, or with two, was answered everywhere but at `/mcp`; a path
-/// that is none was answered 404 first. Proxies that read another of two hosts than the
-/// server does can be played off against it.
+/// Only `/mcp` rejected a request with no `Host` or two; an unknown path got 404 first. If a
+/// proxy and the server each read another of two hosts, an attacker can exploit that.
 #[test]
-fn a_request_names_its_server_once_wherever_it_goes() {
+fn every_route_requires_exactly_one_host() {
     for uri in ["/", "/healthz", "/v1/sessions", "/v1/sessions/s/entries/a", "/mcp", "/nowhere"] {
         check(Version::HTTP_11, uri, &[], 400);
         check(Version::HTTP_11, uri, &["a", "b"], 400);
@@ -34,7 +33,7 @@ fn a_request_names_its_server_once_wherever_it_goes() {
 }
 
 #[test]
-fn older_and_newer_versions_need_no_host() {
+fn http_1_0_and_http_2_need_no_host() {
     for host in ["localhost", "127.0.0.1:8787", "[::1]:8787", "memory.example.com"] {
         check(Version::HTTP_11, "/healthz", &[host], 200);
     }

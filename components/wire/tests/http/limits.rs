@@ -1,4 +1,4 @@
-//! Bodies that are too long, and callers that are too fast.
+//! Limits of body length and request rate.
 
 use std::{num::NonZeroU32, sync::atomic::Ordering};
 
@@ -8,7 +8,7 @@ use shared_context_wire::http::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX, Options, Rat
 use crate::bench::{ADMIN_KEY, Bench};
 
 #[test]
-fn a_body_of_the_greatest_length_is_read_and_a_longer_one_refused() {
+fn a_body_over_the_length_limit_is_rejected() {
     let bench = Bench::new();
     let tool = "POST /v1/sessions/s/shared_context";
     let padded = |length: usize| {
@@ -50,12 +50,12 @@ fn only_the_operator_may_send_a_long_document() {
     bench.check_as(ADMIN_KEY, import, &[], &long, 400, "the body is empty");
     let longest = " ".repeat(DOCUMENT_BYTES_MAX);
     bench.check_as(ADMIN_KEY, import, &[], &longest, 400, "the body is empty");
-    let told = "longer than 16777216 bytes; delete snapshots";
-    bench.check_as(ADMIN_KEY, import, &[], &format!("{longest} "), 413, told);
+    let expected = "longer than 16777216 bytes; delete snapshots";
+    bench.check_as(ADMIN_KEY, import, &[], &format!("{longest} "), 413, expected);
 }
 
 #[test]
-fn a_participant_in_a_loop_is_slowed_down_and_others_are_not() {
+fn the_rate_limit_is_per_participant() {
     let bench = Bench::with(|options| {
         let number = |it| NonZeroU32::new(it).unwrap();
         let limit = RateLimit { per_second: number(2), burst: number(3), ..RateLimit::default() };
@@ -74,8 +74,8 @@ fn a_participant_in_a_loop_is_slowed_down_and_others_are_not() {
     assert_eq!(seen.header("retry-after"), "1");
     assert_eq!(seen.header("ratelimit"), "\"participant\";r=0;t=1");
     assert_eq!(seen.header("ratelimit-policy"), "\"participant\";q=3;w=2, \"session\";q=24;w=2");
-    // Open routes, strangers and others are not held back; nor is the operator,
-    // who has used two of three requests for the session and this credential.
+    // The limit does not affect public routes, unauthenticated callers or other participants.
+    // The operator has used two of three requests: for the session and this credential.
     bench.check("GET /healthz", "", 200, "ok");
     bench.check_as("", list, &[], "", 401, "");
     bench.check_as(&bench.orchestrator, list, &[], "", 200, "");
@@ -90,7 +90,7 @@ fn a_participant_in_a_loop_is_slowed_down_and_others_are_not() {
 }
 
 #[test]
-fn a_new_credential_is_no_new_allowance() {
+fn a_new_credential_does_not_reset_the_rate_limit() {
     let bench = Bench::with(|options| {
         let one = NonZeroU32::MIN;
         let limit =
@@ -108,10 +108,10 @@ fn a_new_credential_is_no_new_allowance() {
     bench.check_as(second, list, &[], "", 429, "RATE_LIMITED");
 }
 
-/// A request that waits for a change holds a connection as a stream does, and was counted
-/// by nobody: a minute each, 200 times a second.
+/// A long poll holds a connection as a stream does, but no limit counted it: up to a minute
+/// each, 200 times a second.
 #[test]
-fn who_waits_for_a_change_has_a_stream_meanwhile() {
+fn a_long_poll_counts_as_a_stream() {
     let bench = Bench::with(|options| {
         let streams = NonZeroU32::MIN;
         Options { rate_limit: Some(RateLimit { streams, ..RateLimit::default() }), ..options }

@@ -1,4 +1,4 @@
-//! Lists: of keys, spared those who have them; of sessions, by what they are.
+//! Lists of keys with entity tags, and lists of sessions with filters.
 
 use std::{
     future::Future,
@@ -15,17 +15,17 @@ use shared_context_codec::{Caller, Failure, Reply};
 use shared_context_core::{ScopeKind, time::Timestamp};
 use shared_context_wire::{Engine, Woken, http::Body};
 
-use crate::bench::{ADMIN_KEY, Bench, LocalEngine, START_MS, Seen};
+use crate::bench::{ADMIN_KEY, Bench, LocalEngine, START_MS, TestResponse};
 
 const LIST: &str = "GET /v1/sessions/s/entries";
 
 #[track_caller]
-fn list(bench: &Bench, tag: &str, status: u16) -> Seen {
+fn list(bench: &Bench, tag: &str, status: u16) -> TestResponse {
     bench.check_as(&bench.agent, LIST, &[("if-none-match", tag)], "", status, "")
 }
 
 #[test]
-fn a_list_is_the_same_until_an_entry_changes() {
+fn a_list_keeps_its_tag_until_an_entry_changes() {
     let bench = Bench::new();
     bench.check("PUT /v1/sessions/s/entries/scope", "x", 201, "");
     let first = bench.check(LIST, "", 200, "").header("etag").to_owned();
@@ -50,7 +50,7 @@ fn a_list_is_the_same_until_an_entry_changes() {
 }
 
 #[test]
-fn a_list_from_which_something_expired_is_another() {
+fn an_expired_entry_changes_the_tag_of_the_list() {
     let bench = Bench::new();
     let tool = "POST /v1/sessions/s/shared_context";
     let write = r#"{"action":"write","key":"short","value":"x","ttl_seconds":60}"#;
@@ -63,7 +63,7 @@ fn a_list_from_which_something_expired_is_another() {
     let expired = list(&bench, &before, 200);
     assert!(!expired.body.contains("short"));
     assert_eq!(expired.header("etag"), "", "this revision's tag is that of the longer list");
-    // The next change removes it, and the list has a tag again.
+    // The next change removes the expired entry, and the list has a tag again.
     let take = "POST /v1/sessions/s/snapshots";
     bench.check_as(&bench.orchestrator, take, &[], r#"{"label":"a"}"#, 201, "");
     let after = list(&bench, &before, 200);
@@ -81,9 +81,9 @@ fn keys_are_listed_by_prefix() {
         let target = format!("PUT /v1/sessions/p/entries/{key}");
         bench.check_as(token, &target, &[], "x", 201, "");
     }
-    let list = |query: &str, headers: &[(&str, &str)], status: u16, told: &str| {
+    let list = |query: &str, headers: &[(&str, &str)], status: u16, expected: &str| {
         let target = format!("GET /v1/sessions/p/entries{query}");
-        bench.check_as(token, &target, headers, "", status, told)
+        bench.check_as(token, &target, headers, "", status, expected)
     };
     for query in ["?prefix=inv", "?prefix=inv:", "?prefix=inv%3A"] {
         let seen = list(query, &[], 200, "inv:plan");
@@ -98,7 +98,7 @@ fn keys_are_listed_by_prefix() {
     list("?prefix=inv&prefix=rev", &[], 400, "prefix is given twice");
 }
 
-/// Sessions `capa-1` to `capa-3`, `capb` and `s`, the even one and `capb` archived
+/// Creates the sessions `capa-1` to `capa-3`, `capb` and `s`. `capa-2` and `capb` are archived
 /// an hour after the start.
 fn with_sessions() -> Bench {
     let bench = Bench::new();
@@ -122,7 +122,7 @@ fn page(bench: &Bench, query: &str) -> (Vec<String>, Option<String>) {
 }
 
 #[test]
-fn sessions_are_listed_by_what_they_are() {
+fn sessions_are_listed_by_status_prefix_and_time() {
     let bench = with_sessions();
     let check = |query: &str, ids: &[&str]| {
         assert_eq!(page(&bench, query).0, ids, "{query}");
@@ -143,22 +143,22 @@ fn sessions_are_listed_by_what_they_are() {
     check("?changed_before=2026-02-20T15:30:00.001Z&status=archived", &["capa-2", "capb"]);
     check("?changed_after=2026-02-20T16%3A29%3A59%2B01%3A00", &["capa-2", "capb"]);
     check("?changed_after=2026-02-20T15:30:00Z", &[]);
-    let refused = |query: &str, told: &str| {
+    let check_rejected = |query: &str, expected: &str| {
         let target = format!("GET /v1/sessions?{query}");
-        bench.check_as(ADMIN_KEY, &target, &[], "", 400, told);
+        bench.check_as(ADMIN_KEY, &target, &[], "", 400, expected);
     };
     for status in ["", "Active", "deleted"] {
-        refused(&format!("status={status}"), "status must be active or archived");
+        check_rejected(&format!("status={status}"), "status must be active or archived");
     }
     for time in ["", "yesterday", "2026-02-20", "1771597800000", "2026-02-20T14:30:00"] {
-        refused(&format!("changed_after={time}"), "changed_after: ");
-        refused(&format!("changed_before={time}"), "write it as RFC 3339");
+        check_rejected(&format!("changed_after={time}"), "changed_after: ");
+        check_rejected(&format!("changed_before={time}"), "write it as RFC 3339");
     }
-    refused("state=active", "this route takes only after, limit, prefix, status");
+    check_rejected("state=active", "this route takes only after, limit, prefix, status");
 }
 
 #[test]
-fn a_page_of_what_fits_tells_where_to_go_on() {
+fn a_filtered_page_returns_its_next_cursor() {
     let bench = with_sessions();
     let walk = |query: &str, limit: usize| {
         let (mut all, mut after) = (Vec::new(), String::new());
@@ -182,7 +182,7 @@ fn a_page_of_what_fits_tells_where_to_go_on() {
 }
 
 #[test]
-fn a_page_looks_at_1000_sessions_at_most() {
+fn a_page_reads_at_most_1000_sessions() {
     let bench = Bench::new();
     for nth in 0..1_100 {
         bench.create(&format!("a{nth:04}"));
@@ -198,19 +198,19 @@ fn a_page_looks_at_1000_sessions_at_most() {
     assert_eq!((ids.len(), next.as_deref()), (7, Some("a0106")));
     assert_eq!(bench.engine.requests.lock().unwrap().len(), 7, "none but those listed");
     let gone = Failure::new("SESSION_NOT_FOUND", "gone");
-    *bench.engine.fails_with.lock().unwrap() = Some(gone);
+    *bench.engine.next_failure.lock().unwrap() = Some(gone);
     assert_eq!(page(&bench, "?status=active&limit=2").0, ["a0001", "a0002"]);
 }
 
-/// An engine whose sessions are so far away that an answer takes some rounds, and
-/// the first ones asked take longest.
-struct Distant<'e> {
+/// An engine with slow replies: each is pending for some polls, and the first requests take
+/// longest.
+struct SlowEngine<'e> {
     engine: &'e LocalEngine,
     under_way: AtomicUsize,
     most: AtomicUsize,
 }
 
-impl Engine for Distant<'_> {
+impl Engine for SlowEngine<'_> {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
         let under_way = self.under_way.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(under_way, Ordering::SeqCst);
@@ -252,18 +252,18 @@ impl Engine for Distant<'_> {
 }
 
 #[test]
-fn sessions_that_are_far_away_are_asked_at_once_and_listed_in_order() {
+fn slow_sessions_are_read_concurrently_and_listed_in_order() {
     let bench = with_sessions();
     for nth in 0..60 {
         bench.create(&format!("a{nth:02}"));
     }
-    let asked = || std::mem::take(&mut *bench.engine.requests.lock().unwrap()).len();
+    let count_requests = || std::mem::take(&mut *bench.engine.requests.lock().unwrap()).len();
     let check = |query: &str, most: usize| {
-        asked();
+        count_requests();
         let near = bench.check_as(ADMIN_KEY, &format!("GET /v1/sessions{query}"), &[], "", 200, "");
-        let looked_at = asked();
+        let looked_at = count_requests();
         let engine =
-            Distant { engine: &bench.engine, under_way: 0.into(), most: AtomicUsize::new(0) };
+            SlowEngine { engine: &bench.engine, under_way: 0.into(), most: AtomicUsize::new(0) };
         let request = Request::get(format!("/v1/sessions{query}"))
             .header("host", "localhost")
             .header("authorization", format!("Bearer {ADMIN_KEY}"))
@@ -279,14 +279,14 @@ fn sessions_that_are_far_away_are_asked_at_once_and_listed_in_order() {
         let Body::Whole(far) = response.into_body() else { panic!("a stream") };
         assert_eq!(String::from_utf8(far.to_vec()).unwrap(), near.body, "{query}");
         assert_eq!(engine.most.load(Ordering::SeqCst), most, "{query}");
-        assert_eq!(asked(), looked_at, "{query}");
+        assert_eq!(count_requests(), looked_at, "{query}");
         looked_at
     };
     assert_eq!(check("", 16), 65);
     assert_eq!(check("?limit=7", 7), 7);
     assert_eq!(check("?limit=1", 1), 1);
     assert_eq!(check("?status=archived", 16), 65);
-    // None is asked who would not have been when one was asked after another.
+    // No more sessions are read than by one request after another.
     assert_eq!(check("?status=archived&limit=1", 1), 62);
     assert_eq!(check("?status=active&limit=20", 16), 20);
     assert_eq!(check("?prefix=capa-", 3), 3);

@@ -1,5 +1,5 @@
-//! The HTTP interface over the real rules: the codec and the core on a
-//! `MemoryKv`, in process, with a clock that tests set.
+//! Tests of the HTTP interface in process: the real codec and core on a `MemoryKv`, with a
+//! clock that the tests set.
 
 #[cfg(test)]
 mod anything;
@@ -17,8 +17,6 @@ mod destination;
 mod documents;
 #[cfg(test)]
 mod entries;
-#[cfg(test)]
-mod forgetful;
 #[cfg(test)]
 mod headers;
 #[cfg(test)]
@@ -48,7 +46,9 @@ mod snapshots;
 #[cfg(test)]
 mod sockets;
 #[cfg(test)]
-mod sockets_kept;
+mod sockets_resumed;
+#[cfg(test)]
+mod stateless;
 #[cfg(test)]
 mod streams;
 #[cfg(test)]

@@ -1,18 +1,17 @@
-//! The memory tool over a session: what HTTP adds, and what happens when others
-//! write meanwhile. What the commands do is told by the cases of the conformance
-//! suite.
+//! The memory tool over HTTP: errors, and concurrent writes by others. The cases of the
+//! conformance suite test the commands themselves.
 
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 use shared_context_codec::Failure;
 
-use crate::bench::{ADMIN_KEY, Bench, Deed, LocalEngine};
+use crate::bench::{ADMIN_KEY, Bench, Hook, LocalEngine};
 
 const MEMORY: &str = "POST /v1/sessions/s/memory";
 
 impl Bench {
-    /// Returns what the tool tells the agent.
+    /// Returns the content of the tool result and its error flag.
     #[track_caller]
     fn use_memory(&self, input: &Value) -> (String, bool) {
         let seen = self.check(MEMORY, &input.to_string(), 200, "").json();
@@ -22,21 +21,21 @@ impl Bench {
     }
 
     #[track_caller]
-    fn check_memory(&self, input: &Value, is_error: bool, told: &str) {
-        let (content, is) = self.use_memory(input);
-        assert_eq!(is, is_error, "{content}");
-        assert!(content.contains(told), "{told} not in {content}");
+    fn check_memory(&self, input: &Value, is_error: bool, expected: &str) {
+        let (content, actual) = self.use_memory(input);
+        assert_eq!(actual, is_error, "{content}");
+        assert!(content.contains(expected), "{expected} not in {content}");
     }
 
-    /// Has the orchestrator ask this right before the next write that waits for
-    /// what was read.
+    /// Makes this request as the orchestrator, right before the next write that is conditional
+    /// on the revision that was read.
     fn overtake(&self, request: String) {
-        self.before(move |engine| engine.ask("orchestrator", &request));
+        self.before(move |engine| engine.invoke_as("orchestrator", &request));
     }
 
-    /// Has others do this right before the next such write.
-    fn before(&self, deed: impl FnOnce(&LocalEngine) + Send + 'static) {
-        self.engine.before.lock().unwrap().push_back(("if_revision", Box::new(deed)));
+    /// Runs `hook` right before the next conditional write.
+    fn before(&self, hook: impl FnOnce(&LocalEngine) + Send + 'static) {
+        self.engine.hooks.lock().unwrap().push_back(("if_revision", Box::new(hook)));
     }
 
     /// Returns the value of `key`.
@@ -67,18 +66,18 @@ fn rename(old: &str, new: &str) -> Value {
     json!({"command": "rename", "old_path": old, "new_path": new})
 }
 
-/// Returns a request to the JSON tool.
+/// Builds a request to the JSON tool.
 fn delete(key: &str) -> String {
     json!({"action": "delete", "key": key}).to_string()
 }
 
-/// Returns a request to the JSON tool.
+/// Builds a request to the JSON tool.
 fn write(key: &str, value: &str) -> String {
     json!({"action": "write", "key": key, "value": value}).to_string()
 }
 
 #[test]
-fn the_answer_is_what_a_tool_result_holds_or_its_text() {
+fn the_response_is_a_tool_result_or_its_text() {
     let bench = Bench::new();
     bench.check_memory(&create("/memories/Notes.md", "a"), false, "at: /memories/notes");
     let request = view("/memories/notes").to_string();
@@ -101,7 +100,7 @@ fn the_answer_is_what_a_tool_result_holds_or_its_text() {
 }
 
 #[test]
-fn what_only_the_client_can_mend_is_a_problem() {
+fn errors_of_the_client_are_http_problems() {
     let bench = Bench::new();
     let list = view("/memories").to_string();
     bench.check_as("", MEMORY, &[], &list, 401, "UNAUTHENTICATED");
@@ -117,8 +116,8 @@ fn what_only_the_client_can_mend_is_a_problem() {
     }
     let deep = format!("{{\"command\":{}{}}}", "[".repeat(9_000), "]".repeat(9_000));
     bench.check(MEMORY, &deep, 400, "MALFORMED_REQUEST");
-    let header = |name, value, status, told: &str| {
-        bench.check_as(&bench.agent, MEMORY, &[(name, value)], &list, status, told);
+    let header = |name, value, status, expected: &str| {
+        bench.check_as(&bench.agent, MEMORY, &[(name, value)], &list, status, expected);
     };
     header("content-type", "text/plain", 415, "UNSUPPORTED_MEDIA_TYPE");
     header("content-type", "application/x-www-form-urlencoded", 415, "UNSUPPORTED_MEDIA_TYPE");
@@ -129,10 +128,10 @@ fn what_only_the_client_can_mend_is_a_problem() {
     bench.check(MEMORY, &long, 413, "REQUEST_TOO_LARGE");
 }
 
-/// Whether a credential was revoked only the session knows: a command that never
-/// gets to ask it would be answered to anyone who once had one.
+/// Only the session can detect a revoked credential. A command that never reached the session
+/// would be answered to anyone who once had a credential.
 #[test]
-fn a_void_credential_is_told_nothing_else() {
+fn a_void_credential_gets_no_other_error() {
     let bench = Bench::new();
     bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/revoke", &[], "", 200, "");
     for input in [json!({}), json!({"command": "frob"}), view("/etc"), view("/memories")] {
@@ -141,7 +140,7 @@ fn a_void_credential_is_told_nothing_else() {
 }
 
 #[test]
-fn a_failing_store_is_a_problem_at_each_step() {
+fn a_storage_failure_at_any_step_is_an_http_problem() {
     let bench = Bench::new();
     bench.check_memory(&create("/memories/a", "one"), false, "");
     let commands = [
@@ -157,11 +156,11 @@ fn a_failing_store_is_a_problem_at_each_step() {
         let mut steps = 0;
         loop {
             for _ in 0..steps {
-                bench.engine.before.lock().unwrap().push_back(("", Box::new(|_| ())));
+                bench.engine.hooks.lock().unwrap().push_back(("", Box::new(|_| ())));
             }
             let away = Failure::new("STORAGE_UNAVAILABLE", "the disk is away");
-            let fail: Deed = Box::new(|engine| *engine.fails_with.lock().unwrap() = Some(away));
-            bench.engine.before.lock().unwrap().push_back(("", fail));
+            let fail: Hook = Box::new(|engine| *engine.next_failure.lock().unwrap() = Some(away));
+            bench.engine.hooks.lock().unwrap().push_back(("", fail));
             let seen = bench.send(&bench.agent, MEMORY, &[], command.to_string());
             if seen.status == 200 {
                 break;
@@ -170,12 +169,12 @@ fn a_failing_store_is_a_problem_at_each_step() {
             steps += 1;
         }
         assert!((2..=4).contains(&steps), "{command}: {steps} steps");
-        bench.engine.before.lock().unwrap().clear();
+        bench.engine.hooks.lock().unwrap().clear();
     }
 }
 
 #[test]
-fn an_edit_is_made_on_top_of_what_others_wrote_meanwhile() {
+fn an_edit_keeps_concurrent_writes() {
     let bench = Bench::new();
     bench.check_memory(&create("/memories/plan", "a: open\nb: open\n"), false, "");
     bench.overtake(write("plan", "a: open\nb: done\n"));
@@ -185,7 +184,7 @@ fn an_edit_is_made_on_top_of_what_others_wrote_meanwhile() {
     bench.check_memory(&insert("/memories/plan", 1, "c: open"), false, "has been edited.");
     assert_eq!(bench.value("plan"), "a: done\nc: open\n");
 
-    // What is to be replaced is gone, and so is the line.
+    // The text to replace is gone, and so is the line.
     bench.overtake(write("plan", "all done"));
     bench.check_memory(&replace("/memories/plan", "c: open", "c: done"), true, "did not appear");
     bench.overtake(write("plan", ""));
@@ -195,22 +194,22 @@ fn an_edit_is_made_on_top_of_what_others_wrote_meanwhile() {
     bench.check_memory(&insert("/memories/plan", 0, "d"), true, "does not exist");
 }
 
-/// Versions begin at 1 again after a delete: an edit that waited for version 1
-/// would have taken the new entry for the one it had read.
+/// Versions restart at 1 after a delete. An edit conditional on version 1 would have mistaken
+/// the new entry for the one it had read.
 #[test]
-fn an_entry_made_anew_is_not_taken_for_the_one_that_was_read() {
+fn a_recreated_entry_is_not_mistaken_for_the_old_one() {
     let bench = Bench::new();
     bench.check_memory(&create("/memories/plan", "old"), false, "");
     bench.before(|engine| {
-        engine.ask("orchestrator", &delete("plan"));
-        engine.ask("orchestrator", &write("plan", "new"));
+        engine.invoke_as("orchestrator", &delete("plan"));
+        engine.invoke_as("orchestrator", &write("plan", "new"));
     });
     bench.check_memory(&replace("/memories/plan", "old", "older"), true, "did not appear");
     assert_eq!(bench.value("plan"), "new");
 }
 
 #[test]
-fn an_edit_that_is_always_overtaken_is_given_up_and_changes_nothing() {
+fn an_edit_that_keeps_conflicting_fails_without_effect() {
     let bench = Bench::new();
     bench.check_memory(&create("/memories/plan", "a"), false, "");
     bench.check_memory(&create("/memories/other", "b"), false, "");
@@ -223,7 +222,7 @@ fn an_edit_that_is_always_overtaken_is_given_up_and_changes_nothing() {
             bench.overtake(write(key, &format!("a {nth}")));
         }
         bench.check_memory(&command, true, "Error: /memories/plan was changed by others each time");
-        let left = bench.engine.before.lock().unwrap().drain(..).count();
+        let left = bench.engine.hooks.lock().unwrap().drain(..).count();
         assert_eq!(left, 15, "five attempts");
         assert_eq!(bench.value("plan"), "a 4");
     }
@@ -231,14 +230,14 @@ fn an_edit_that_is_always_overtaken_is_given_up_and_changes_nothing() {
 }
 
 #[test]
-fn a_rename_never_covers_what_others_put_there_meanwhile() {
+fn a_rename_never_overwrites_a_concurrent_write() {
     let bench = Bench::new();
     bench.check_memory(&create("/memories/draft", "mine"), false, "");
     bench.overtake(write("final", "theirs"));
     let moved = rename("/memories/draft", "/memories/final");
     bench.check_memory(&moved, true, "Error: The destination /memories/final already exists");
     assert_eq!((bench.value("draft"), bench.value("final")), ("mine".into(), "theirs".into()));
-    // What was written to it meanwhile goes along.
+    // A concurrent write to the source is moved along.
     bench.check("DELETE /v1/sessions/s/entries/final", "", 200, "");
     bench.overtake(write("draft", "ours"));
     bench.check_memory(&moved, false, "Successfully renamed /memories/draft to /memories/final");
@@ -249,7 +248,7 @@ fn a_rename_never_covers_what_others_put_there_meanwhile() {
 }
 
 #[test]
-fn an_entry_that_expires_meanwhile_is_gone() {
+fn an_entry_that_expires_during_an_edit_is_not_found() {
     let bench = Bench::new();
     let lease = r#"{"action":"write","key":"lease","value":"a","ttl_seconds":1}"#;
     for command in [insert("/memories/lease", 0, "b"), rename("/memories/lease", "/memories/kept")]
@@ -264,7 +263,7 @@ fn an_entry_that_expires_meanwhile_is_gone() {
 }
 
 #[test]
-fn writers_of_one_file_lose_nothing() {
+fn concurrent_inserts_into_one_file_are_all_stored() {
     const WRITERS: usize = 4;
     const LINES: usize = 25;
     let bench = Bench::new();
@@ -276,8 +275,12 @@ fn writers_of_one_file_lose_nothing() {
                 scope.spawn(move || {
                     let lines = (0..LINES).map(|nth| format!("{writer}/{nth}"));
                     let is_in = |line: &String| {
-                        let (told, is_error) = bench.use_memory(&insert("/memories/log", 0, line));
-                        assert!(!is_error || told.contains("was changed by others"), "{told}");
+                        let (content, is_error) =
+                            bench.use_memory(&insert("/memories/log", 0, line));
+                        assert!(
+                            !is_error || content.contains("was changed by others"),
+                            "{content}"
+                        );
                         !is_error
                     };
                     lines.filter(is_in).collect::<Vec<_>>()
@@ -295,10 +298,10 @@ fn writers_of_one_file_lose_nothing() {
     assert!(done.len() > LINES, "{} of {}", done.len(), WRITERS * LINES);
 }
 
-/// Of 150 acknowledged inserts of one participant 30 lines were left: an edit that was
-/// overtaken by one to the same text counted as made. Each is a line of its own.
+/// Of 150 acknowledged inserts by one participant, only 30 lines remained: an edit counted as
+/// done when a concurrent edit made the same text. Each insert now adds its own line.
 #[test]
-fn equal_inserts_of_one_participant_are_each_kept() {
+fn equal_inserts_of_one_participant_are_all_stored() {
     let bench = Bench::new();
     bench.check_memory(&create("/memories/log", ""), false, "");
     let same = insert("/memories/log", 0, "done");
@@ -306,16 +309,16 @@ fn equal_inserts_of_one_participant_are_each_kept() {
     for lines in [2, 4] {
         bench.before(move |engine| {
             let value = "done\n".repeat(lines - 1);
-            engine.ask(participant, &write("log", &value));
+            engine.invoke_as(participant, &write("log", &value));
         });
         bench.check_memory(&same, false, "has been edited.");
         assert_eq!(bench.value("log"), "done\n".repeat(lines));
     }
 }
 
-/// A credential that is for some keys only sees no other file, by whatever command.
+/// A limited credential sees no file outside its keys, with any command.
 #[test]
-fn a_limited_credential_has_a_part_of_the_memory() {
+fn a_limited_credential_sees_only_its_files() {
     let mut bench = Bench::new();
     bench.check_memory(&create("/memories/plan", "secret plan"), false, "created");
     let body = r#"{"participant":"subagent:analysis","keys":["inv_*"]}"#;
@@ -326,7 +329,7 @@ fn a_limited_credential_has_a_part_of_the_memory() {
     let (listing, _) = bench.use_memory(&view("/memories"));
     assert!(listing.contains("inv_cause") && !listing.contains("plan"), "{listing}");
     bench.check_memory(&view("/memories/plan"), true, "does not exist");
-    for refused in [
+    for rejected in [
         create("/memories/plan", "x"),
         create("/memories/other", "x"),
         rename("/memories/inv_cause", "/memories/plan"),
@@ -334,7 +337,7 @@ fn a_limited_credential_has_a_part_of_the_memory() {
         json!({"command": "delete", "path": "/memories/plan"}),
         json!({"command": "delete", "path": "/memories/other"}),
     ] {
-        bench.check_memory(&refused, true, "only for keys that match inv_*");
+        bench.check_memory(&rejected, true, "only for keys that match inv_*");
     }
     for missing in [
         replace("/memories/plan", "secret", "x"),

@@ -1,33 +1,33 @@
-//! Whose page asks: what is no page's to read is not sent to one of another origin.
+//! The header `Origin` on sockets: pages of other origins must not read changes.
 //!
-//! The same for `/mcp` is told in `mcp`, and in `http/origin.rs` name by name.
+//! The tests of `/mcp` cover it there. The unit tests of `http/origin.rs` cover each host name.
 
 use shared_context_wire::http::{Options, parse_public_url};
 
 use crate::{
     bench::Bench,
     changes::CHANGES,
-    sockets::{UPGRADE, answered, open_streams},
+    sockets::{UPGRADE, open_streams, response_kind},
 };
 
-/// A browser lets any page open a socket and read what comes over it; only `Origin` tells
-/// whose page it is. It was looked at for `/mcp` alone.
+/// A browser lets any page open a socket and read its messages. Only `Origin` identifies the
+/// page, and the server checked it for `/mcp` alone.
 #[test]
-fn no_page_of_another_origin_opens_a_socket() {
+fn a_page_of_another_origin_cannot_open_a_socket() {
     let check = |options: fn(Options) -> Options, from: &[(&str, &str)], status: u16| {
         let bench = Bench::with(|it| options(Options { has_sockets: true, ..it }));
         let headers = [UPGRADE, from].concat();
         if status == 101 {
-            assert_eq!(answered(&bench, "GET", &headers), "socket", "{from:?}");
+            assert_eq!(response_kind(&bench, "GET", &headers), "socket", "{from:?}");
         } else {
-            let (told, token) = ("FORBIDDEN", &bench.agent);
-            bench.check_as(token, CHANGES, &headers, "", status, told);
-            // Whoever is refused is not asked who it is.
-            bench.check_as("", CHANGES, &headers, "", status, told);
+            let (expected, token) = ("FORBIDDEN", &bench.agent);
+            bench.check_as(token, CHANGES, &headers, "", status, expected);
+            // The origin is checked before the credential.
+            bench.check_as("", CHANGES, &headers, "", status, expected);
             open_streams(&bench, 0);
         }
-        // Its page can ask for changes otherwise, and is not let read them.
-        assert_eq!(answered(&bench, "GET", from), "page", "{from:?}");
+        // The page can send a plain request, but the browser does not let it read the reply.
+        assert_eq!(response_kind(&bench, "GET", from), "page", "{from:?}");
     };
     let world = |it| Options { is_local: false, ..it };
     let local = |it| Options { is_local: true, ..it };

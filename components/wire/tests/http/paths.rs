@@ -1,11 +1,11 @@
-//! Paths and queries nobody meant, and keys with every ASCII character.
+//! Malformed paths and queries, and keys with every ASCII character.
 
 use crate::bench::{ADMIN_KEY, Bench};
 
 #[test]
-fn a_key_with_any_ascii_character_is_a_key_or_refused_as_one() {
+fn every_ascii_character_is_valid_in_a_key_or_rejected() {
     let bench = Bench::new();
-    // A colon stands between a prefix and the rest, where a session allows it.
+    // A colon separates a prefix from the rest if the session allows prefixes.
     let body = r#"{"session_id":"p","config":{"allows_prefixes":true}}"#;
     bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, 201, "");
     let agent = bench.mint("p", "subagent:a");
@@ -17,9 +17,9 @@ fn a_key_with_any_ascii_character_is_a_key_or_refused_as_one() {
         let character = char::from(byte);
         let target = format!("PUT /v1/sessions/s/entries/%{byte:02X}");
         let is_key = matches!(character, 'a'..='z' | '0'..='9' | '_');
-        let (status, told) = if is_key { (201, "version") } else { (400, "INVALID_KEY") };
-        bench.check(&target, "x", status, told);
-        bench.check(&format!("PUT /v1/sessions/s/entries/a%{byte:02x}b"), "x", status, told);
+        let (status, expected) = if is_key { (201, "version") } else { (400, "INVALID_KEY") };
+        bench.check(&target, "x", status, expected);
+        bench.check(&format!("PUT /v1/sessions/s/entries/a%{byte:02x}b"), "x", status, expected);
         let raw = format!("/v1/sessions/s/entries/a{character}b");
         if "?#/%".contains(character) || raw.parse::<http::Uri>().is_err() {
             continue;
@@ -35,7 +35,7 @@ fn a_key_with_any_ascii_character_is_a_key_or_refused_as_one() {
 }
 
 #[test]
-fn a_slash_in_a_key_is_part_of_the_key() {
+fn an_encoded_slash_is_part_of_the_key() {
     let bench = Bench::new();
     bench.check("GET /v1/sessions/s/entries/a%2Fb", "", 400, "INVALID_KEY");
     bench.check("GET /v1/sessions/s/entries/a/b", "", 404, "NOT_FOUND");
@@ -52,7 +52,7 @@ fn a_slash_in_a_key_is_part_of_the_key() {
 }
 
 #[test]
-fn a_label_in_a_path_is_one_or_refused_as_none() {
+fn an_invalid_label_in_a_path_is_rejected() {
     let bench = Bench::new();
     bench.check_as(
         &bench.orchestrator,
@@ -74,7 +74,7 @@ fn a_label_in_a_path_is_one_or_refused_as_none() {
 }
 
 #[test]
-fn a_session_nobody_could_have_created_is_not_found() {
+fn a_session_with_an_impossible_id_is_not_found() {
     let bench = Bench::new();
     for session in ["none", "%2e%2e", "a%2Fb", "a%20b", "%00", "%F0%9F%A6%80", &"x".repeat(5000)] {
         let seen = bench.check_as(
@@ -92,10 +92,10 @@ fn a_session_nobody_could_have_created_is_not_found() {
 }
 
 #[test]
-fn an_unknown_route_names_close_ones() {
+fn the_error_of_an_unknown_route_suggests_close_ones() {
     let bench = Bench::new();
-    let check = |target: &str, told: &str| {
-        let seen = bench.check(target, "", 404, told);
+    let check = |target: &str, expected: &str| {
+        let seen = bench.check(target, "", 404, expected);
         assert_eq!(seen.json()["error"]["code"], "NOT_FOUND");
     };
     check("GET /v1/sessions/s/entry/a", "did you mean /v1/sessions/{session}/entries/{key}");
@@ -109,9 +109,9 @@ fn an_unknown_route_names_close_ones() {
 }
 
 #[test]
-fn a_query_nobody_understands_is_refused() {
+fn an_unknown_query_parameter_is_rejected() {
     let bench = Bench::new();
-    let check = |target: &str, told: &str| bench.check(target, "", 400, told);
+    let check = |target: &str, expected: &str| bench.check(target, "", 400, expected);
     check("GET /healthz?verbose=1", r#"query parameter \"verbose\" is unknown"#);
     check("GET /v1/sessions/s/entries?if_changed_since=1", "this route takes only prefix");
     check("GET /v1/sessions/s/snapshots?label=a", "this route takes no query parameters");

@@ -1,13 +1,13 @@
-//! Sessions taken out as documents and brought in again, and looked at whole.
+//! Export, import and inspection of sessions.
 
 use serde_json::Value;
 
-use crate::bench::{ADMIN_KEY, Bench, Seen};
+use crate::bench::{ADMIN_KEY, Bench, TestResponse};
 
 const IMPORT: &str = "POST /v1/sessions/import";
 
-/// Returns the document of a session with an entry, its history and a snapshot of it.
-fn exported(bench: &Bench) -> Seen {
+/// Exports a session with an entry, its history and a snapshot.
+fn exported(bench: &Bench) -> TestResponse {
     bench.check("PUT /v1/sessions/s/entries/scope", "one", 201, "");
     let label = r#"{"label":"first"}"#;
     let take = "POST /v1/sessions/s/snapshots";
@@ -31,7 +31,7 @@ fn a_session_is_exported_as_a_file_and_imported_byte_for_byte() {
     assert_eq!(created.json()["expires_at"], "2026-03-22T14:30:00Z");
     let again = bench.check_as(ADMIN_KEY, "GET /v1/sessions/s/export", &[], "", 200, "");
     assert_eq!(again.body, document.body);
-    // The new orchestrator's credential opens it, those of before do not.
+    // The new orchestrator's credential is valid, the earlier ones are not.
     let credential = created.json()["credential"].as_str().unwrap().to_owned();
     bench.check_as(&credential, "PUT /v1/sessions/s/entries/scope", &[], "three", 200, "");
     bench.check("GET /v1/sessions/s/entries/scope", "", 401, "UNAUTHENTICATED");
@@ -41,9 +41,9 @@ fn a_session_is_exported_as_a_file_and_imported_byte_for_byte() {
 fn a_session_is_imported_under_another_id() {
     let bench = Bench::new();
     let document = exported(&bench).body;
-    let import = |query: &str, status: u16, told: &str| {
+    let import = |query: &str, status: u16, expected: &str| {
         let target = format!("{IMPORT}{query}");
-        bench.check_as(ADMIN_KEY, &target, &[], &document, status, told)
+        bench.check_as(ADMIN_KEY, &target, &[], &document, status, expected)
     };
     assert_eq!(import("?session_id=copy", 201, "").header("location"), "/v1/sessions/copy");
     import("?session_id=copy", 409, "SESSION_EXISTS");
@@ -55,7 +55,7 @@ fn a_session_is_imported_under_another_id() {
         let read = |session: &str| {
             let target = format!("GET /v1/sessions/{session}/{path}");
             let mut seen = bench.check_as(ADMIN_KEY, &target, &[], "", 200, "").json();
-            // A copy is younger than what it is a copy of.
+            // The revision of a copy differs from that of the original.
             seen.as_object_mut().unwrap().remove("revision");
             seen
         };
@@ -64,12 +64,12 @@ fn a_session_is_imported_under_another_id() {
 }
 
 #[test]
-fn what_is_no_document_or_an_altered_one_is_refused() {
+fn an_invalid_or_altered_document_is_rejected() {
     let bench = Bench::new();
     let document = exported(&bench).body;
-    let check = |body: &str, status: u16, told: &str| {
+    let check = |body: &str, status: u16, expected: &str| {
         let target = format!("{IMPORT}?session_id=t");
-        let seen = bench.check_as(ADMIN_KEY, &target, &[], body, status, told);
+        let seen = bench.check_as(ADMIN_KEY, &target, &[], body, status, expected);
         assert!(!seen.body.contains("hidden"), "{seen:?}");
         bench.check_as(ADMIN_KEY, "GET /v1/sessions/t", &[], "", 404, "SESSION_NOT_FOUND");
         seen
@@ -83,7 +83,7 @@ fn what_is_no_document_or_an_altered_one_is_refused() {
         check(none, 400, "MALFORMED_REQUEST");
     }
     check(&format!("{{\"a\":{}1{}}}", "[".repeat(9_999), "]".repeat(9_999)), 400, "");
-    // It is one value: nothing can be added to the request that carries it.
+    // The document is one JSON value and cannot inject members into the request around it.
     check(r#"{},"action":"delete_session""#, 400, "trailing characters");
     let newer = document.replace("/session/1", "/session/3");
     check(&newer, 422, "FORMAT_TOO_NEW");
@@ -99,7 +99,7 @@ fn what_is_no_document_or_an_altered_one_is_refused() {
 }
 
 #[test]
-fn only_the_operator_takes_sessions_out_and_in() {
+fn only_the_operator_exports_and_imports_sessions() {
     let bench = Bench::new();
     let document = exported(&bench).body;
     for path in ["export", "inspect"] {
@@ -116,7 +116,7 @@ fn only_the_operator_takes_sessions_out_and_in() {
 }
 
 #[test]
-fn an_inspection_tells_everything() {
+fn an_inspection_reports_the_whole_session() {
     let bench = Bench::new();
     exported(&bench);
     let seen = bench.check_as(ADMIN_KEY, "GET /v1/sessions/s/inspect", &[], "", 200, "").json();

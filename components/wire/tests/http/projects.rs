@@ -1,4 +1,4 @@
-//! Projects over HTTP: their life, and who gets in.
+//! Projects over HTTP: life cycle and credentials.
 
 use shared_context_codec::Credential;
 use shared_context_core::{Scope, ScopeKind, time::Timestamp};
@@ -6,7 +6,7 @@ use shared_context_wire::credential::{Grant, Keys};
 
 use crate::bench::{ADMIN_KEY, Bench, SECRET, START_MS};
 
-/// Returns a credential for the project or session `id`, as it was first created.
+/// Mints a credential for the first incarnation of the project or session `id`.
 fn credential(kind: ScopeKind, id: &str) -> String {
     let grant = Grant {
         scope: Scope::new(kind, id).unwrap(),
@@ -21,7 +21,8 @@ fn credential(kind: ScopeKind, id: &str) -> String {
 #[test]
 fn a_project_is_created_shown_listed_and_deleted() {
     let bench = Bench::new();
-    let admin = |target, status, told| bench.check_as(ADMIN_KEY, target, &[], "", status, told);
+    let admin =
+        |target, status, expected| bench.check_as(ADMIN_KEY, target, &[], "", status, expected);
     admin("GET /v1/projects/webshop", 404, "PROJECT_NOT_FOUND");
     let created = admin("PUT /v1/projects/webshop", 201, r#""project_id":"webshop""#);
     assert_eq!(created.headers["location"], "/v1/projects/webshop");
@@ -57,10 +58,10 @@ fn only_the_admin_creates_lists_and_deletes_projects() {
     bench.check_as(&bench.orchestrator, "PUT /v1/projects/q", &[], "", 401, "session s");
 }
 
-/// Session and project have the same id, incarnation and epoch, so nothing but the scope
-/// of a credential tells them apart.
+/// Session and project have the same id, incarnation and epoch. Only the scope of a credential
+/// distinguishes them.
 #[test]
-fn a_credential_of_one_scope_opens_nothing_of_the_other() {
+fn a_credential_is_valid_for_one_scope_only() {
     let bench = Bench::new();
     bench.check_as(ADMIN_KEY, "PUT /v1/projects/s", &[], "", 201, "");
     let (session, project) =
@@ -90,22 +91,22 @@ fn a_credential_of_one_scope_opens_nothing_of_the_other() {
 }
 
 #[test]
-fn an_action_is_asked_for_where_it_belongs() {
+fn an_action_of_the_other_scope_is_rejected() {
     let bench = Bench::new();
     for action in ["create_project", "show_project", "delete_project"] {
         let body = format!(r#"{{"action":"{action}"}}"#);
         let target = "POST /v1/sessions/s/shared_context";
-        let told = "ask for it at /v1/projects/{project}";
-        bench.check_as(ADMIN_KEY, target, &[], &body, 400, told);
+        let expected = "ask for it at /v1/projects/{project}";
+        bench.check_as(ADMIN_KEY, target, &[], &body, 400, expected);
     }
 }
 
 #[test]
 fn a_session_names_its_project_when_it_is_created() {
     let bench = Bench::new();
-    let create = |id: &str, project: &str, status, told| {
+    let create = |id: &str, project: &str, status, expected| {
         let body = format!(r#"{{"session_id":"{id}","config":{{"project":"{project}"}}}}"#);
-        bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], &body, status, told)
+        bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], &body, status, expected)
     };
     let created = create("t", "webshop", 201, "").json();
     assert_eq!(created["config"]["project"], "webshop");
@@ -115,7 +116,7 @@ fn a_session_names_its_project_when_it_is_created() {
     let plain = bench.check("GET /v1/sessions/s", "", 200, "").json();
     assert_eq!(plain["config"].get("project"), None);
 
-    // The document takes the name along.
+    // The document contains the name of the project.
     let document = bench.check_as(ADMIN_KEY, "GET /v1/sessions/t/export", &[], "", 200, "").body;
     let target = "POST /v1/sessions/import?session_id=v";
     let imported = bench.check_as(ADMIN_KEY, target, &[], &document, 201, "").json();

@@ -1,23 +1,23 @@
-//! Rounds as resources: opened, proposed to, closed; the state and the deltas.
+//! Rounds as resources: opening, proposing, closing, state and deltas.
 
-use crate::bench::{Bench, Seen};
+use crate::bench::{Bench, TestResponse};
 
 const ROUNDS: &str = "/v1/sessions/s/rounds";
 const BIND: &str = r#"{"deltas":[{"operation":"add","path":"$.bindings.customer","value":"sea:1","provenance":"by lookup"}]}"#;
 
 #[track_caller]
-fn post(bench: &Bench, rest: &str, body: &str, status: u16, told: &str) -> Seen {
+fn post(bench: &Bench, rest: &str, body: &str, status: u16, expected: &str) -> TestResponse {
     let target = format!("POST {ROUNDS}{rest}");
-    bench.check_as(&bench.orchestrator, &target, &[], body, status, told)
+    bench.check_as(&bench.orchestrator, &target, &[], body, status, expected)
 }
 
 #[track_caller]
-fn get(bench: &Bench, rest: &str, status: u16, told: &str) {
-    bench.check(&format!("GET {ROUNDS}{rest}"), "", status, told);
+fn get(bench: &Bench, rest: &str, status: u16, expected: &str) {
+    bench.check(&format!("GET {ROUNDS}{rest}"), "", status, expected);
 }
 
 #[test]
-fn a_round_is_opened_proposed_to_closed_and_read() {
+fn a_round_is_opened_gets_deltas_is_closed_and_read() {
     let bench = Bench::new();
     get(&bench, "", 200, r#"{"rounds":[],"revision":1}"#);
     post(&bench, "/deltas", BIND, 409, "ROUND_NOT_OPEN");
@@ -47,12 +47,12 @@ fn a_round_is_opened_proposed_to_closed_and_read() {
 }
 
 #[test]
-fn a_retry_under_the_same_idempotency_key_does_nothing_again() {
+fn a_retry_with_the_same_idempotency_key_has_no_effect() {
     let bench = Bench::new();
-    let send = |rest: &str, key: &str, body: &str, status: u16, told: &str| {
+    let send = |rest: &str, key: &str, body: &str, status: u16, expected: &str| {
         let target = format!("POST {ROUNDS}{rest}");
         let headers = [("idempotency-key", key)];
-        bench.check_as(&bench.orchestrator, &target, &headers, body, status, told).body
+        bench.check_as(&bench.orchestrator, &target, &headers, body, status, expected).body
     };
     assert_eq!(send("", "o", "", 201, "open"), send("", "\"o\"", "{}", 201, "open"));
     let first = send("/deltas", "d", BIND, 201, r#""last_sequence":1"#);
@@ -63,7 +63,7 @@ fn a_retry_under_the_same_idempotency_key_does_nothing_again() {
 }
 
 #[test]
-fn what_is_no_request_on_rounds_is_refused() {
+fn an_invalid_request_on_rounds_is_rejected() {
     let bench = Bench::new();
     post(&bench, "", "", 201, "");
     post(&bench, "/deltas", "", 400, "the body is empty, it must be a JSON object; for example");
@@ -72,8 +72,8 @@ fn what_is_no_request_on_rounds_is_refused() {
     post(&bench, "/close", r#"{"request_id":"a"}"#, 400, r#"no member \"request_id\""#);
     post(&bench, "/deltas", r#"{"deltas":{}}"#, 400, "deltas: invalid type");
     let nowhere = BIND.replace("$.bindings", "bindings");
-    let told = post(&bench, "/deltas", &nowhere, 400, "INVALID_PATH").json();
-    assert_eq!(told["error"]["delta"], 1);
+    let error = post(&bench, "/deltas", &nowhere, 400, "INVALID_PATH").json();
+    assert_eq!(error["error"]["delta"], 1);
     post(&bench, "/deltas", &BIND.replace("add", "modify"), 404, "PATH_NOT_FOUND");
     let rule = BIND.replace("$.bindings.customer", "$.query");
     post(&bench, "/deltas", &rule, 409, "PATH_EXISTS");
@@ -88,8 +88,8 @@ fn what_is_no_request_on_rounds_is_refused() {
     get(&bench, "/deltas?limit=0", 400, "limit is 0");
     get(&bench, "/1", 404, "NOT_FOUND");
     let target = format!("POST {ROUNDS}/close");
-    let send = |header, status, told| {
-        bench.check_as(&bench.orchestrator, &target, &[header], "{}", status, told);
+    let send = |header, status, expected| {
+        bench.check_as(&bench.orchestrator, &target, &[header], "{}", status, expected);
     };
     send(("content-type", "text/plain"), 415, "UNSUPPORTED_MEDIA_TYPE");
     send(("if-match", "\"1\""), 400, "if-match");

@@ -1,4 +1,4 @@
-//! The life of sessions, and who takes part in them.
+//! Sessions over HTTP: life cycle, credentials, listing, prompt and audit.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::bench::{ADMIN_KEY, Bench};
 const MINT: &str = "POST /v1/sessions/s/credentials";
 
 #[test]
-fn a_created_session_comes_with_its_orchestrators_credential() {
+fn creating_a_session_returns_the_orchestrators_credential() {
     let bench = Bench::new();
     let body = r#"{"config":{"value_tokens_max":500},"session_id":"CAPA-2026.014"}"#;
     let seen = bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, 201, "");
@@ -26,10 +26,10 @@ fn a_created_session_comes_with_its_orchestrators_credential() {
 }
 
 #[test]
-fn a_session_that_cannot_be_created_is_refused() {
+fn creating_an_invalid_session_is_rejected() {
     let bench = Bench::new();
-    let check = |body: &str, status: u16, told: &str| {
-        bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, status, told);
+    let check = |body: &str, status: u16, expected: &str| {
+        bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, status, expected);
     };
     check(r#"{"session_id":"s"}"#, 409, "SESSION_EXISTS");
     check(r#"{"session_id":"../s"}"#, 400, "session_id must be 1 to 128");
@@ -59,8 +59,8 @@ fn a_session_that_cannot_be_created_is_refused() {
 #[test]
 fn a_session_is_archived_and_deleted() {
     let bench = Bench::new();
-    let admin = |target: &str, body: &str, status: u16, told: &str| {
-        bench.check_as(ADMIN_KEY, target, &[], body, status, told);
+    let admin = |target: &str, body: &str, status: u16, expected: &str| {
+        bench.check_as(ADMIN_KEY, target, &[], body, status, expected);
     };
     for step in ["archive", "revoke"] {
         let target = format!("POST /v1/sessions/s/{step}");
@@ -81,11 +81,11 @@ fn a_session_is_archived_and_deleted() {
 }
 
 #[test]
-fn credentials_are_minted_by_the_operator_and_the_orchestrator() {
+fn only_operator_and_orchestrator_mint_credentials() {
     let bench = Bench::new();
-    let check = |token: &str, participant: &str, status: u16, told: &str| {
+    let check = |token: &str, participant: &str, status: u16, expected: &str| {
         let body = format!(r#"{{"participant":"{participant}"}}"#);
-        bench.check_as(token, MINT, &[], &body, status, told)
+        bench.check_as(token, MINT, &[], &body, status, expected)
     };
     for (nth, participant) in
         ["orchestrator", "subagent:analysis", "subagent:analysis:3"].into_iter().enumerate()
@@ -121,8 +121,8 @@ fn a_subagents_credential_can_be_limited_to_keys() {
     assert_eq!(minted["keys"], json!(["inv_*", "scope"]));
     assert_eq!(minted["expires_at"], "2026-02-20T14:31:00Z");
     let token = minted["credential"].as_str().unwrap();
-    let check = |target: &str, status: u16, told: &str| {
-        bench.check_as(token, target, &[], "x", status, told)
+    let check = |target: &str, status: u16, expected: &str| {
+        bench.check_as(token, target, &[], "x", status, expected)
     };
     let listing = check("GET /v1/sessions/s/entries", 200, "").json();
     let keys: Vec<_> = listing["keys"].as_array().unwrap().iter().map(|it| &it["key"]).collect();
@@ -140,16 +140,16 @@ fn a_subagents_credential_can_be_limited_to_keys() {
     let (_, mut watch) = bench.watch(token, "?since=1", None);
     let streamed = bench.next(&mut watch).unwrap();
     assert!(streamed.contains("inv_1") && !streamed.contains("phase"), "{streamed}");
-    // A subagent mints none, so there is no way out of the keys.
+    // A subagent cannot mint, so it cannot escape its key patterns.
     bench.check_as(token, MINT, &[], r#"{"participant":"subagent:a"}"#, 403, "FORBIDDEN");
 }
 
 #[test]
-fn keys_that_no_credential_is_limited_to_are_refused() {
+fn invalid_key_patterns_of_a_credential_are_rejected() {
     let bench = Bench::new();
-    let check = |participant: &str, keys: &str, status: u16, told: &str| {
+    let check = |participant: &str, keys: &str, status: u16, expected: &str| {
         let body = format!(r#"{{"participant":"{participant}","keys":{keys}}}"#);
-        bench.check_as(ADMIN_KEY, MINT, &[], &body, status, told)
+        bench.check_as(ADMIN_KEY, MINT, &[], &body, status, expected)
     };
     let patterns = |count: usize| json!(vec!["a_*"; count]).to_string();
     check("subagent:a", &patterns(16), 201, r#""keys":["a_*""#);
@@ -172,11 +172,11 @@ fn keys_that_no_credential_is_limited_to_are_refused() {
 }
 
 #[test]
-fn a_credentials_life_is_chosen_within_bounds() {
+fn the_ttl_of_a_credential_has_bounds() {
     let bench = Bench::new();
-    let check = |ttl: &str, status: u16, told: &str| {
+    let check = |ttl: &str, status: u16, expected: &str| {
         let body = format!(r#"{{"participant":"subagent:a","ttl_seconds":{ttl}}}"#);
-        bench.check_as(&bench.orchestrator, MINT, &[], &body, status, told);
+        bench.check_as(&bench.orchestrator, MINT, &[], &body, status, expected);
     };
     check("60", 201, "2026-02-20T14:31:00Z");
     check("2592000", 201, "2026-03-22T14:30:00Z");
@@ -221,20 +221,20 @@ fn sessions_are_listed_page_by_page() {
 }
 
 #[test]
-fn a_session_deleted_while_it_is_listed_is_left_out() {
+fn a_session_deleted_during_listing_is_left_out() {
     let bench = Bench::new();
     bench.create("t");
     let gone = shared_context_codec::Failure::new("SESSION_NOT_FOUND", "gone");
-    *bench.engine.fails_with.lock().unwrap() = Some(gone);
+    *bench.engine.next_failure.lock().unwrap() = Some(gone);
     let page = bench.check_as(ADMIN_KEY, "GET /v1/sessions", &[], "", 200, "").json();
     assert_eq!(page["sessions"].as_array().unwrap().len(), 1);
     let broken = shared_context_codec::Failure::new("STORAGE_UNAVAILABLE", "the disk is gone");
-    *bench.engine.fails_with.lock().unwrap() = Some(broken);
+    *bench.engine.next_failure.lock().unwrap() = Some(broken);
     bench.check_as(ADMIN_KEY, "GET /v1/sessions", &[], "", 503, "the disk is gone");
 }
 
 #[test]
-fn a_prompt_is_rendered_as_json_or_as_bare_text() {
+fn a_prompt_is_rendered_as_json_or_plain_text() {
     let bench = Bench::new();
     let prompt = "GET /v1/sessions/s/prompt";
     let as_json = bench.check(prompt, "", 200, "").json();
@@ -254,7 +254,7 @@ fn a_prompt_is_rendered_as_json_or_as_bare_text() {
 }
 
 #[test]
-fn the_audit_is_read_by_the_operator_without_values() {
+fn the_operator_reads_the_audit_and_it_has_no_values() {
     let bench = Bench::new();
     bench.check("PUT /v1/sessions/s/entries/a", "secret plan", 201, "");
     let audit = "GET /v1/sessions/s/audit";

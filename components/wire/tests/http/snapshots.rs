@@ -4,7 +4,7 @@ use crate::bench::{ADMIN_KEY, Bench};
 
 const SNAPSHOTS: &str = "/v1/sessions/s/snapshots";
 
-/// Returns a session with a snapshot `first` of one entry, which has changed since.
+/// Creates a session with one entry, a snapshot `first`, and a later change of the entry.
 fn with_a_snapshot() -> Bench {
     let bench = Bench::new();
     bench.check("PUT /v1/sessions/s/entries/scope", "one", 201, "");
@@ -15,9 +15,9 @@ fn with_a_snapshot() -> Bench {
 }
 
 #[track_caller]
-fn take(bench: &Bench, body: &str, status: u16, told: &str) -> crate::bench::Seen {
+fn take(bench: &Bench, body: &str, status: u16, expected: &str) -> crate::bench::TestResponse {
     let target = format!("POST {SNAPSHOTS}");
-    bench.check_as(&bench.orchestrator, &target, &[], body, status, told)
+    bench.check_as(&bench.orchestrator, &target, &[], body, status, expected)
 }
 
 #[test]
@@ -40,10 +40,10 @@ fn a_snapshot_is_taken_listed_read_and_deleted() {
 }
 
 #[test]
-fn what_is_no_request_for_a_snapshot_is_refused() {
+fn an_invalid_snapshot_request_is_rejected() {
     let bench = with_a_snapshot();
-    let check = |body: &str, status: u16, told: &str| {
-        take(&bench, body, status, told);
+    let check = |body: &str, status: u16, expected: &str| {
+        take(&bench, body, status, expected);
     };
     check("", 400, "the body is empty");
     check("[]", 400, "not a JSON object");
@@ -64,25 +64,25 @@ fn what_is_no_request_for_a_snapshot_is_refused() {
 }
 
 #[test]
-fn a_full_shelf_of_snapshots_is_told_with_its_limit() {
+fn too_many_snapshots_are_rejected_with_the_limit() {
     let bench = Bench::new();
     let body = r#"{"session_id":"one","config":{"snapshots_max":1}}"#;
     let created = bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, 201, "").json();
     let orchestrator = created["credential"].as_str().unwrap();
-    let take = |label: &str, status: u16, told: &str| {
+    let take = |label: &str, status: u16, expected: &str| {
         let body = format!(r#"{{"label":"{label}"}}"#);
         let target = "POST /v1/sessions/one/snapshots";
-        bench.check_as(orchestrator, target, &[], &body, status, told)
+        bench.check_as(orchestrator, target, &[], &body, status, expected)
     };
     take("a", 201, "");
     assert_eq!(take("b", 409, "SNAPSHOT_LIMIT").json()["error"]["limit"], 1);
 }
 
 #[test]
-fn one_entry_of_a_snapshot_is_read_as_it_was() {
+fn an_entry_is_read_as_the_snapshot_has_it() {
     let bench = with_a_snapshot();
-    let read = |key: &str, status: u16, told: &str| {
-        bench.check(&format!("GET {SNAPSHOTS}/first/entries/{key}"), "", status, told)
+    let read = |key: &str, status: u16, expected: &str| {
+        bench.check(&format!("GET {SNAPSHOTS}/first/entries/{key}"), "", status, expected)
     };
     let seen = read("scope", 200, r#""value":"one""#);
     assert_eq!((&seen.json()["version"], &seen.json()["revision"]), (&1.into(), &2.into()));
@@ -91,7 +91,7 @@ fn one_entry_of_a_snapshot_is_read_as_it_was() {
     bench.check(&format!("GET {SNAPSHOTS}/none/entries/scope"), "", 404, "SNAPSHOT_NOT_FOUND");
     let redact = "POST /v1/sessions/s/entries/scope/redact";
     bench.check_as(&bench.orchestrator, redact, &[], r#"{"reason":"a password"}"#, 200, "");
-    // Its revision is as before, so no tag may say that nothing changed.
+    // The revision is unchanged, so a tag could wrongly suggest that nothing changed.
     for tag in ["\"2\"", "*"] {
         let target = format!("GET {SNAPSHOTS}/first/entries/scope");
         let headers = [("if-none-match", tag)];
@@ -101,12 +101,12 @@ fn one_entry_of_a_snapshot_is_read_as_it_was() {
 }
 
 #[test]
-fn snapshots_are_compared_with_each_other_and_with_now() {
+fn snapshots_are_compared_with_another_or_the_present() {
     let bench = with_a_snapshot();
     take(&bench, r#"{"label":"second"}"#, 201, "");
     bench.check("DELETE /v1/sessions/s/entries/plan", "", 200, "");
-    let diff = |query: &str, status: u16, told: &str| {
-        bench.check(&format!("GET {SNAPSHOTS}/first/diff{query}"), "", status, told);
+    let diff = |query: &str, status: u16, expected: &str| {
+        bench.check(&format!("GET {SNAPSHOTS}/first/diff{query}"), "", status, expected);
     };
     diff("?to=second", 200, r#""added":[{"key":"plan","version":1"#);
     diff("", 200, r#""added":[],"removed":[],"changed":[{"key":"scope""#);
@@ -118,11 +118,11 @@ fn snapshots_are_compared_with_each_other_and_with_now() {
 }
 
 #[test]
-fn a_snapshot_is_restored_by_the_orchestrator() {
+fn the_orchestrator_restores_a_snapshot() {
     let bench = with_a_snapshot();
     let restore = format!("POST {SNAPSHOTS}/first/restore");
-    let orchestrator = |body: &str, status: u16, told: &str| {
-        bench.check_as(&bench.orchestrator, &restore, &[], body, status, told);
+    let orchestrator = |body: &str, status: u16, expected: &str| {
+        bench.check_as(&bench.orchestrator, &restore, &[], body, status, expected);
     };
     bench.check(&restore, "", 403, "FORBIDDEN");
     orchestrator(r#"{"label":"first"}"#, 400, "for example {}, or no body at all");

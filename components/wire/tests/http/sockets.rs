@@ -1,5 +1,5 @@
-//! Changes told over a socket: what is told, from where, and to whom, until it
-//! ends. Not here: what is written down of one that is forgotten (`sockets_kept`).
+//! Sockets that send changes: their messages, start, filters and end. The module
+//! `sockets_resumed` tests sockets that are saved and resumed.
 
 use std::sync::atomic::Ordering;
 
@@ -24,7 +24,8 @@ pub(crate) fn bench() -> Bench {
 }
 
 impl Bench {
-    /// Opens a socket on the changes of the session `s`: its headers, and the socket.
+    /// Opens a socket on the changes of the session `s`. Returns the response headers and the
+    /// socket.
     #[track_caller]
     pub(crate) fn socket(&self, token: &str, query: &str) -> (HeaderMap, Box<Socket>) {
         self.socket_session(token, "s", query)
@@ -50,7 +51,7 @@ impl Bench {
         (head.headers, socket)
     }
 
-    /// Returns all that there is to tell over a socket now.
+    /// Returns all messages that a socket has to send now.
     pub(crate) fn catch_up(&self, socket: &mut Socket) -> Vec<Value> {
         let mut messages = Vec::new();
         loop {
@@ -63,21 +64,21 @@ impl Bench {
     }
 }
 
-/// Returns the revisions that are told of as changed.
+/// Returns the revisions of the change messages.
 pub(crate) fn revisions(messages: &[Value]) -> Vec<u64> {
     let changes = messages.iter().filter(|it| it["event"] == "change");
     changes.map(|it| it["revision"].as_u64().unwrap()).collect()
 }
 
-/// The same socket after its host has forgotten it.
-pub(crate) fn forgotten(bench: &Bench, socket: Box<Socket>) -> Box<Socket> {
-    let kept = socket.kept();
+/// Saves a socket, drops it and resumes it, as a host does that hibernates.
+pub(crate) fn save_and_resume(bench: &Bench, socket: Box<Socket>) -> Box<Socket> {
+    let saved = socket.kept();
     drop(socket);
-    bench.http.resume(&kept, bench.engine.now()).unwrap()
+    bench.http.resume(&saved, bench.engine.now()).unwrap()
 }
 
 #[test]
-fn a_socket_tells_each_commit_once_as_it_comes() {
+fn a_socket_sends_each_commit_once_and_at_once() {
     let bench = bench();
     bench.write("before");
     let (headers, mut socket) = bench.socket(&bench.agent, "");
@@ -98,16 +99,16 @@ fn a_socket_tells_each_commit_once_as_it_comes() {
     assert_eq!(socket.close_code(), None);
     let batch =
         r#"{"action":"write_batch","writes":[{"key":"b","value":"x"},{"key":"a","value":"x"}]}"#;
-    bench.engine.ask("orchestrator", batch);
+    bench.engine.invoke_as("orchestrator", batch);
     bench.write("c");
     let messages = bench.catch_up(&mut socket);
     assert_eq!(revisions(&messages), [5, 6]);
     assert_eq!(keys(&messages[0]).len(), 2, "all changes of a commit are one message");
 }
 
-/// As streams are told, so that a client reads both with the same code.
+/// A client can parse both with the same code.
 #[test]
-fn a_message_holds_what_the_event_of_a_stream_does() {
+fn a_message_has_the_content_of_a_stream_event() {
     let bench = bench();
     bench.write("a");
     let (_, mut watch) = bench.watch(&bench.agent, "?since=0", None);
@@ -115,10 +116,10 @@ fn a_message_holds_what_the_event_of_a_stream_does() {
     let events = text.lines().filter_map(|it| it.strip_prefix("data: "));
     let events: Vec<Value> = events.map(|it| serde_json::from_str(it).unwrap()).collect();
     let (_, mut socket) = bench.socket(&bench.agent, "?since=0");
-    let told = ready(socket.catch_up(&bench.engine));
-    assert_eq!(told[0], r#"{"event":"open","since":0}"#);
-    let messages = told[1..].iter().zip(&events);
-    assert_eq!((told.len(), events.len()), (3, 2));
+    let sent = ready(socket.catch_up(&bench.engine));
+    assert_eq!(sent[0], r#"{"event":"open","since":0}"#);
+    let messages = sent[1..].iter().zip(&events);
+    assert_eq!((sent.len(), events.len()), (3, 2));
     for (message, event) in messages {
         assert!(message.starts_with(r#"{"event":"change","revision":"#), "{message}");
         let mut message: Value = serde_json::from_str(message).unwrap();
@@ -146,12 +147,12 @@ fn a_socket_begins_where_the_client_left_off() {
 }
 
 #[test]
-fn a_socket_that_cannot_begin_is_refused_before_the_upgrade() {
+fn an_invalid_request_is_rejected_before_the_upgrade() {
     let bench = bench();
-    let check = |query: &str, headers: &[(&str, &str)], status: u16, told: &str| {
+    let check = |query: &str, headers: &[(&str, &str)], status: u16, expected: &str| {
         let headers = [UPGRADE, headers].concat();
         let target = format!("{CHANGES}{query}");
-        bench.check_as(&bench.agent, &target, &headers, "", status, told);
+        bench.check_as(&bench.agent, &target, &headers, "", status, expected);
     };
     check("?since=99", &[], 410, "CHANGES_TRUNCATED");
     check("?since=x", &[], 400, "since must be a whole number");
@@ -171,8 +172,8 @@ pub(crate) fn open_streams(bench: &Bench, count: usize) {
     assert!(metrics.contains(&format!("shared_context_open_streams {count}\n")), "{metrics}");
 }
 
-/// Returns what answers this request: `page`, `stream` or `socket`.
-pub(crate) fn answered(bench: &Bench, method: &str, headers: &[(&str, &str)]) -> &'static str {
+/// Returns the kind of the response to this request: `page`, `stream` or `socket`.
+pub(crate) fn response_kind(bench: &Bench, method: &str, headers: &[(&str, &str)]) -> &'static str {
     let mut request = Request::builder().method(method).uri("/v1/sessions/s/changes?since=0");
     request = request.header("authorization", format!("Bearer {}", bench.agent));
     for (name, value) in headers {
@@ -187,11 +188,11 @@ pub(crate) fn answered(bench: &Bench, method: &str, headers: &[(&str, &str)]) ->
 }
 
 #[test]
-fn who_asks_for_a_socket_gets_one() {
+fn an_upgrade_request_gets_a_socket() {
     let bench = bench();
     let check = |headers: &[(&str, &str)], answer: &str| {
-        assert_eq!(answered(&bench, "GET", headers), answer, "{headers:?}");
-        assert_eq!(answered(&bench, "HEAD", headers), "page", "{headers:?}");
+        assert_eq!(response_kind(&bench, "GET", headers), answer, "{headers:?}");
+        assert_eq!(response_kind(&bench, "HEAD", headers), "page", "{headers:?}");
     };
     check(UPGRADE, "socket");
     check(&[("upgrade", "WebSocket")], "socket");
@@ -207,16 +208,16 @@ fn who_asks_for_a_socket_gets_one() {
 }
 
 #[test]
-fn a_host_without_sockets_ignores_who_asks_for_one() {
+fn a_host_without_sockets_ignores_the_upgrade() {
     let bench = Bench::new();
-    assert_eq!(answered(&bench, "GET", UPGRADE), "page");
+    assert_eq!(response_kind(&bench, "GET", UPGRADE), "page");
     let events = [UPGRADE, &[("accept", "text/event-stream")]].concat();
-    assert_eq!(answered(&bench, "GET", &events), "stream");
+    assert_eq!(response_kind(&bench, "GET", &events), "stream");
     bench.check_as(&bench.agent, &format!("{CHANGES}?limit=1"), UPGRADE, "", 200, "next_since");
 }
 
 #[test]
-fn a_long_history_is_told_in_portions_and_whole() {
+fn a_long_history_is_sent_completely_in_portions() {
     let bench = bench();
     for _ in 0..350 {
         bench.write("a");
@@ -231,23 +232,23 @@ fn a_long_history_is_told_in_portions_and_whole() {
         if !socket.has_more() {
             break;
         }
-        socket = forgotten(&bench, socket);
+        socket = save_and_resume(&bench, socket);
     }
     assert_eq!(seen, (1..=351).collect::<Vec<_>>());
     assert_eq!(bench.catch_up(&mut socket), [] as [Value; 0]);
 }
 
-/// Others write what this client does not want to see: it must not come back to
-/// all of it, nor to what is no longer kept.
+/// Others write entries that the client filters out. After a reconnect it must not read them
+/// again, nor ask for changes that are no longer stored.
 #[test]
-fn a_socket_that_filters_a_busy_session_is_moved_on() {
+fn a_filtering_socket_advances_past_other_changes() {
     let bench = bench();
     let (_, mut socket) = bench.socket(&bench.agent, "?keys=findings_*");
     bench.catch_up(&mut socket);
     for _ in 0..63 {
         bench.write("other");
         assert_eq!(bench.catch_up(&mut socket), [] as [Value; 0]);
-        socket = forgotten(&bench, socket);
+        socket = save_and_resume(&bench, socket);
     }
     bench.write("other");
     assert_eq!(bench.catch_up(&mut socket), [json!({"event": "moved", "since": 65})]);
@@ -261,7 +262,7 @@ fn a_socket_that_filters_a_busy_session_is_moved_on() {
     assert_eq!(messages[1..], [json!({"event": "moved", "since": 266})]);
 }
 
-/// Checks that the socket ends with an error of this code, and then is over.
+/// Checks that the socket sends an error with this code and closes.
 #[track_caller]
 fn check_end(bench: &Bench, socket: &mut Socket, code: &str, close_code: u16) {
     assert_eq!(socket.close_code(), None);
@@ -282,14 +283,14 @@ fn a_socket_ends_when_its_credential_expires() {
         bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/credentials", &[], body, 201, "").json();
     let (_, mut socket) = bench.socket(minted["credential"].as_str().unwrap(), "");
     bench.catch_up(&mut socket);
-    // A minute, and half a minute for clocks that differ.
+    // One minute, and 30 s of leeway for clock skew.
     bench.engine.now_ms.store(START_MS + 90_000, Ordering::SeqCst);
     bench.write("a");
     assert_eq!(revisions(&bench.catch_up(&mut socket)), [2]);
-    let kept = socket.kept();
+    let saved = socket.kept();
     bench.engine.now_ms.store(START_MS + 90_001, Ordering::SeqCst);
     bench.write("a");
-    let failure = bench.http.resume(&kept, bench.engine.now()).unwrap_err();
+    let failure = bench.http.resume(&saved, bench.engine.now()).unwrap_err();
     assert_eq!(failure.code, "UNAUTHENTICATED");
     let Ending { message, close_code } = Ending::of(&failure);
     check_end(&bench, &mut socket, "UNAUTHENTICATED", 1008);
@@ -301,22 +302,22 @@ fn a_socket_ends_when_its_credential_expires() {
 fn a_socket_ends_when_its_credential_is_revoked() {
     let bench = bench();
     let (_, mut agents) = bench.socket(&bench.agent, "");
-    let (_, mut forgotten_ones) = bench.socket(&bench.agent, "");
+    let (_, mut resumed) = bench.socket(&bench.agent, "");
     let (_, mut admins) = bench.socket(ADMIN_KEY, "");
-    for socket in [&mut agents, &mut forgotten_ones, &mut admins] {
+    for socket in [&mut agents, &mut resumed, &mut admins] {
         bench.catch_up(socket);
     }
-    bench.engine.ask("admin", r#"{"action":"revoke_credentials"}"#);
+    bench.engine.invoke_as("admin", r#"{"action":"revoke_credentials"}"#);
     check_end(&bench, &mut agents, "UNAUTHENTICATED", 1008);
-    check_end(&bench, &mut forgotten(&bench, forgotten_ones), "UNAUTHENTICATED", 1008);
-    assert_eq!(revisions(&bench.catch_up(&mut forgotten(&bench, admins))), [2]);
+    check_end(&bench, &mut save_and_resume(&bench, resumed), "UNAUTHENTICATED", 1008);
+    assert_eq!(revisions(&bench.catch_up(&mut save_and_resume(&bench, admins))), [2]);
 }
 
 #[test]
-fn a_credential_that_is_revoked_before_the_first_message_is_told_nothing() {
+fn revocation_before_the_first_message_hides_all_changes() {
     let bench = bench();
     let (_, mut socket) = bench.socket(&bench.agent, "?since=0");
-    bench.engine.ask("admin", r#"{"action":"revoke_credentials"}"#);
+    bench.engine.invoke_as("admin", r#"{"action":"revoke_credentials"}"#);
     let messages = bench.catch_up(&mut socket);
     assert_eq!(messages[0], json!({"event": "open", "since": 0}));
     assert_eq!(messages[1]["error"]["code"], "UNAUTHENTICATED");
@@ -324,7 +325,7 @@ fn a_credential_that_is_revoked_before_the_first_message_is_told_nothing() {
 }
 
 #[test]
-fn a_socket_that_was_overtaken_ends_and_says_where_to_go_on() {
+fn a_socket_that_fell_behind_ends_with_its_next_cursor() {
     let bench = bench();
     let body = r#"{"session_id":"t","config":{"changes_max":256}}"#;
     bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, 201, "");
@@ -335,40 +336,40 @@ fn a_socket_that_was_overtaken_ends_and_says_where_to_go_on() {
         let write = r#"{"action":"write","key":"a","value":"x"}"#;
         bench.check_as(&writer, "POST /v1/sessions/t/shared_context", &[], write, 200, "");
     }
-    let kept = socket.kept();
+    let saved = socket.kept();
     let messages = bench.catch_up(&mut socket);
     let error = &messages[0]["error"];
     assert_eq!((&error["oldest"], &error["revision"]), (&json!(45), &json!(301)));
-    let mut again = bench.http.resume(&kept, bench.engine.now()).unwrap();
+    let mut again = bench.http.resume(&saved, bench.engine.now()).unwrap();
     check_end(&bench, &mut again, "CHANGES_TRUNCATED", 1008);
     let (_, mut socket) = bench.socket_session(&writer, "t", "?since=45");
     assert_eq!(revisions(&bench.catch_up(&mut socket))[..2], [46, 47]);
 }
 
 #[test]
-fn a_socket_ends_when_its_session_is_deleted_and_not_when_it_is_archived() {
+fn deletion_ends_a_socket_but_archiving_does_not() {
     let bench = bench();
     let (_, mut socket) = bench.socket(&bench.agent, "");
     bench.catch_up(&mut socket);
-    bench.engine.ask("admin", r#"{"action":"archive_session"}"#);
+    bench.engine.invoke_as("admin", r#"{"action":"archive_session"}"#);
     let messages = bench.catch_up(&mut socket);
     assert_eq!(messages[0]["changes"][0]["action"], "archive_session");
-    bench.engine.ask("admin", r#"{"action":"delete_session"}"#);
-    let kept = socket.kept();
+    bench.engine.invoke_as("admin", r#"{"action":"delete_session"}"#);
+    let saved = socket.kept();
     check_end(&bench, &mut socket, "SESSION_NOT_FOUND", 1008);
-    bench.engine.ask("admin", r#"{"action":"create_session"}"#);
-    let mut socket = bench.http.resume(&kept, bench.engine.now()).unwrap();
+    bench.engine.invoke_as("admin", r#"{"action":"create_session"}"#);
+    let mut socket = bench.http.resume(&saved, bench.engine.now()).unwrap();
     check_end(&bench, &mut socket, "UNAUTHENTICATED", 1008);
 }
 
 #[test]
-fn a_socket_whose_storage_fails_ends_and_can_be_taken_up_again() {
+fn a_storage_failure_ends_a_socket_and_it_can_reconnect() {
     let bench = bench();
     let (_, mut socket) = bench.socket(&bench.agent, "");
     bench.catch_up(&mut socket);
     bench.write("a");
     let failure = Failure::new("STORAGE_UNAVAILABLE", "the disk is away");
-    *bench.engine.fails_with.lock().unwrap() = Some(failure);
+    *bench.engine.next_failure.lock().unwrap() = Some(failure);
     check_end(&bench, &mut socket, "STORAGE_UNAVAILABLE", 1011);
     let (_, mut socket) = bench.socket(&bench.agent, "?since=1");
     assert_eq!(revisions(&bench.catch_up(&mut socket)), [2]);

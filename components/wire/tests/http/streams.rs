@@ -1,5 +1,4 @@
-//! Changes told live: what a stream tells, from where, and to whom, until it
-//! ends.
+//! Streams that send changes: their events, start, filters and end.
 
 use std::{num::NonZeroU32, sync::atomic::Ordering};
 
@@ -8,13 +7,13 @@ use shared_context_core::memory_kv::MemoryKv;
 use shared_context_wire::http::{Options, RateLimit, Watch};
 
 use crate::{
-    bench::{ADMIN_KEY, Bench, Meanwhile},
+    bench::{ADMIN_KEY, Bench, WaitEvent},
     changes::{CHANGES, keys},
 };
 
 const STREAM: &[(&str, &str)] = &[("accept", "text/event-stream")];
 
-/// Returns the events of a piece of a stream: their ids, and their data.
+/// Returns id and data of each event in a chunk of a stream.
 fn events(text: &str) -> Vec<(u64, Value)> {
     let blocks = text.split("\n\n").filter(|it| it.contains("event: change\n"));
     let line = |block: &str, field: &str| {
@@ -31,18 +30,18 @@ fn ids(text: &str) -> Vec<u64> {
 }
 
 #[test]
-fn a_stream_tells_each_commit_once_as_it_comes() {
+fn a_stream_sends_each_commit_once_and_at_once() {
     let bench = Bench::new();
     bench.write("before");
     let (headers, mut watch) = bench.watch(&bench.agent, "", None);
     assert_eq!(headers["content-type"], "text/event-stream");
     assert_eq!(headers["cache-control"], "no-store");
     assert_eq!(headers["x-accel-buffering"], "no");
-    // Who is cut off before the first event still knows where it was.
+    // A client that disconnects before the first event still has a cursor.
     let opening = bench.next(&mut watch).unwrap();
     assert_eq!(opening, "retry: 1000\nid: 2\n: changes after revision 2\n\n");
-    bench.meanwhile_write("a");
-    bench.meanwhile_write("b");
+    bench.write_during_wait("a");
+    bench.write_during_wait("b");
     for (revision, key) in [(3, "a"), (4, "b")] {
         let text = bench.next(&mut watch).unwrap();
         let [(id, data)] = &events(&text)[..] else { panic!("{text}") };
@@ -61,16 +60,16 @@ fn all_changes_of_a_commit_are_one_event() {
     bench.next(&mut watch).unwrap();
     let batch =
         r#"{"action":"write_batch","writes":[{"key":"b","value":"x"},{"key":"a","value":"x"}]}"#;
-    bench.meanwhile(Meanwhile::Asks("orchestrator", batch.to_owned()));
+    bench.during_wait(WaitEvent::Request("orchestrator", batch.to_owned()));
     let text = bench.next(&mut watch).unwrap();
     let [(2, data)] = &events(&text)[..] else { panic!("{text}") };
-    let mut told = keys(data);
-    told.sort_unstable();
-    assert_eq!(told, ["a", "b"]);
+    let mut keys = keys(data);
+    keys.sort_unstable();
+    assert_eq!(keys, ["a", "b"]);
 }
 
 #[test]
-fn a_key_hidden_from_the_caller_is_not_told_and_moves_its_stream_on() {
+fn a_hidden_key_is_not_sent_but_advances_the_cursor() {
     let bench = Bench::new();
     let (_, mut agents) = bench.watch(&bench.agent, "", None);
     let (_, mut orchestrators) = bench.watch(&bench.orchestrator, "", None);
@@ -78,13 +77,13 @@ fn a_key_hidden_from_the_caller_is_not_told_and_moves_its_stream_on() {
     bench.next(&mut orchestrators).unwrap();
     let hidden =
         r#"{"action":"write","key":"plan","value":"x","readable_by":["orchestrator"]}"#.to_owned();
-    bench.meanwhile(Meanwhile::Asks("orchestrator", hidden));
+    bench.during_wait(WaitEvent::Request("orchestrator", hidden));
     assert_eq!(bench.next(&mut agents).unwrap(), "id: 2\n: heartbeat\n\n");
     assert_eq!(ids(&bench.next(&mut orchestrators).unwrap()), [2]);
 }
 
 #[test]
-fn a_stream_begins_where_the_reader_left_off() {
+fn a_stream_begins_at_the_cursor_of_the_reader() {
     let bench = Bench::new();
     for key in ["a", "b", "c"] {
         bench.write(key);
@@ -101,12 +100,12 @@ fn a_stream_begins_where_the_reader_left_off() {
 }
 
 #[test]
-fn a_stream_that_cannot_begin_is_refused_as_any_request() {
+fn an_invalid_stream_request_is_rejected() {
     let bench = Bench::new();
-    let check = |query: &str, headers: &[(&str, &str)], status: u16, told: &str| {
+    let check = |query: &str, headers: &[(&str, &str)], status: u16, expected: &str| {
         let headers = [STREAM, headers].concat();
         let target = format!("{CHANGES}{query}");
-        bench.check_as(&bench.agent, &target, &headers, "", status, told);
+        bench.check_as(&bench.agent, &target, &headers, "", status, expected);
     };
     for id in ["", "x", "-1", "1.0", "+1", "18446744073709551616", "1,2"] {
         check("", &[("last-event-id", id)], 400, "Last-Event-ID is no revision");
@@ -124,7 +123,7 @@ fn a_stream_that_cannot_begin_is_refused_as_any_request() {
 }
 
 #[test]
-fn head_answers_as_the_stream_would_and_opens_none() {
+fn head_returns_the_headers_and_opens_no_stream() {
     let bench = Bench::new();
     let head = format!("HEAD {}", &CHANGES[4..]);
     let seen = bench.check_as(&bench.agent, &head, STREAM, "", 200, "");
@@ -135,7 +134,7 @@ fn head_answers_as_the_stream_would_and_opens_none() {
 }
 
 #[test]
-fn open_streams_are_counted_and_only_their_opening_limited() {
+fn open_streams_are_counted_and_opening_is_rate_limited() {
     let bench = Bench::with(|options| {
         let number = |it| NonZeroU32::new(it).unwrap();
         let limit = RateLimit { per_second: number(1), burst: number(2), ..RateLimit::default() };
@@ -144,7 +143,7 @@ fn open_streams_are_counted_and_only_their_opening_limited() {
     let (headers, mut first) = bench.watch(&bench.agent, "", None);
     assert_eq!(headers["ratelimit"], "\"participant\";r=1");
     for _ in 0..20 {
-        bench.meanwhile(Meanwhile::Asks(
+        bench.during_wait(WaitEvent::Request(
             "orchestrator",
             r#"{"action":"write","key":"a","value":"x"}"#.to_owned(),
         ));
@@ -172,36 +171,36 @@ fn a_quiet_stream_sends_heartbeats() {
     }
 }
 
-/// Others write ten times a second what this reader does not want to see: it
-/// must hear something all the same, and must not come back to all of it.
+/// Others write ten times a second entries that the reader filters out. It must still get
+/// heartbeats, and must not read those changes again after a reconnect.
 #[test]
-fn a_stream_that_filters_a_busy_session_sends_heartbeats_that_move_it_on() {
+fn heartbeats_advance_the_cursor_of_a_filtering_stream() {
     let bench = Bench::new();
     let (_, mut watch) = bench.watch(&bench.agent, "?keys=findings_*", None);
     bench.next(&mut watch).unwrap();
     for _ in 0..200 {
-        bench.meanwhile_write("other");
-        bench.meanwhile(Meanwhile::Passes(100));
+        bench.write_during_wait("other");
+        bench.during_wait(WaitEvent::TimePasses(100));
     }
     let heartbeat = bench.next(&mut watch).unwrap();
     assert_eq!(bench.engine.micros.load(Ordering::SeqCst), 15_000_000);
     assert_eq!(heartbeat, "id: 151\n: heartbeat\n\n");
-    bench.meanwhile_write("findings_1");
-    let asked = bench.engine.requests.lock().unwrap().len();
+    bench.write_during_wait("findings_1");
+    let before = bench.engine.requests.lock().unwrap().len();
     let text = bench.next(&mut watch).unwrap();
     assert_eq!(ids(&text), [202]);
-    assert!(bench.engine.requests.lock().unwrap().len() - asked <= 51, "nothing is read twice");
-    assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n", "it knows where it is");
+    assert!(bench.engine.requests.lock().unwrap().len() - before <= 51, "nothing is read twice");
+    assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n", "its cursor is current");
 }
 
-/// What a reader sees of a stream that it opens anew whenever it is cut off.
+/// A client that reopens its stream after each disconnect.
 struct Reader {
     last: Option<String>,
     seen: Vec<u64>,
 }
 
 impl Reader {
-    /// Reads what comes, as a browser does: an id counts once its block is whole.
+    /// Processes a chunk as a browser does: an id counts once its block is complete.
     fn take(&mut self, text: &str) {
         self.seen.extend(ids(text));
         let mut ids = text.lines().filter_map(|it| it.strip_prefix("id: "));
@@ -210,7 +209,7 @@ impl Reader {
 }
 
 #[test]
-fn a_reader_that_is_cut_off_anywhere_loses_nothing_and_gets_nothing_twice() {
+fn a_reader_that_reconnects_gets_every_change_once() {
     let bench = Bench::new();
     let mut reader = Reader { last: None, seen: Vec::new() };
     let mut wanted = Vec::new();
@@ -227,7 +226,7 @@ fn a_reader_that_is_cut_off_anywhere_loses_nothing_and_gets_nothing_twice() {
             }
         }
         if round % 5 == 0 {
-            bench.meanwhile(Meanwhile::Stops);
+            bench.during_wait(WaitEvent::ServerStops);
             let (_, mut watch) =
                 bench.watch(&bench.agent, "?keys=wanted_*", reader.last.as_deref());
             while let Some(text) = bench.next(&mut watch) {
@@ -241,7 +240,7 @@ fn a_reader_that_is_cut_off_anywhere_loses_nothing_and_gets_nothing_twice() {
 }
 
 #[test]
-fn a_long_history_is_told_in_pieces_and_whole() {
+fn a_long_history_is_sent_completely_in_chunks() {
     let bench = Bench::new();
     for _ in 0..350 {
         bench.write("a");
@@ -257,7 +256,7 @@ fn a_long_history_is_told_in_pieces_and_whole() {
     assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
 }
 
-/// Checks that the stream ends with an error of this code, and then is over.
+/// Checks that the stream sends an error with this code and ends.
 #[track_caller]
 fn check_end(bench: &Bench, watch: &mut Watch, code: &str) {
     let text = bench.next(watch).unwrap();
@@ -277,14 +276,14 @@ fn a_stream_ends_when_its_credential_expires() {
     let (_, mut watch) = bench.watch(minted["credential"].as_str().unwrap(), "", None);
     bench.next(&mut watch).unwrap();
     let mut heartbeats = 0;
-    // A minute, and half a minute for clocks that differ.
+    // One minute, and 30 s of leeway for clock skew.
     while bench.engine.micros.load(Ordering::SeqCst) < 90_000_000 {
         assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
         heartbeats += 1;
     }
     assert_eq!(heartbeats, 6);
-    bench.meanwhile(Meanwhile::Passes(1));
-    bench.meanwhile_write("a");
+    bench.during_wait(WaitEvent::TimePasses(1));
+    bench.write_during_wait("a");
     check_end(&bench, &mut watch, "UNAUTHENTICATED");
 }
 
@@ -295,15 +294,15 @@ fn a_stream_ends_when_its_credential_is_revoked() {
     let (_, mut admins) = bench.watch(ADMIN_KEY, "", None);
     bench.next(&mut watch).unwrap();
     bench.next(&mut admins).unwrap();
-    bench.meanwhile(Meanwhile::Asks("admin", r#"{"action":"revoke_credentials"}"#.to_owned()));
-    bench.meanwhile_write("a");
+    bench.during_wait(WaitEvent::Request("admin", r#"{"action":"revoke_credentials"}"#.to_owned()));
+    bench.write_during_wait("a");
     check_end(&bench, &mut watch, "UNAUTHENTICATED");
     assert_eq!(ids(&bench.next(&mut admins).unwrap()), [2]);
 }
 
-/// A reader that takes nothing while more is changed than is kept.
+/// The reader is idle while more changes are made than the session stores.
 #[test]
-fn a_stream_that_was_overtaken_ends_and_says_where_to_go_on() {
+fn a_stream_that_fell_behind_ends_with_its_next_cursor() {
     let bench = Bench::new();
     let body = r#"{"session_id":"t","config":{"changes_max":256}}"#;
     bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, 201, "");
@@ -327,20 +326,20 @@ fn a_stream_that_was_overtaken_ends_and_says_where_to_go_on() {
 }
 
 #[test]
-fn a_stream_ends_when_its_session_is_deleted_and_not_when_it_is_archived() {
+fn deletion_ends_a_stream_but_archiving_does_not() {
     let bench = Bench::new();
     let (_, mut watch) = bench.watch(&bench.agent, "", None);
     bench.next(&mut watch).unwrap();
-    bench.meanwhile(Meanwhile::Asks("admin", r#"{"action":"archive_session"}"#.to_owned()));
+    bench.during_wait(WaitEvent::Request("admin", r#"{"action":"archive_session"}"#.to_owned()));
     let archived = bench.next(&mut watch).unwrap();
     assert_eq!(events(&archived)[0].1["changes"][0]["action"], "archive_session");
     assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
-    bench.meanwhile(Meanwhile::Asks("admin", r#"{"action":"delete_session"}"#.to_owned()));
+    bench.during_wait(WaitEvent::Request("admin", r#"{"action":"delete_session"}"#.to_owned()));
     check_end(&bench, &mut watch, "SESSION_NOT_FOUND");
 }
 
 #[test]
-fn a_stream_does_not_go_on_in_the_next_session_of_that_id() {
+fn a_stream_does_not_continue_in_a_recreated_session() {
     let bench = Bench::new();
     let (_, mut watch) = bench.watch(&bench.agent, "", None);
     bench.next(&mut watch).unwrap();
@@ -352,24 +351,24 @@ fn a_stream_does_not_go_on_in_the_next_session_of_that_id() {
 }
 
 #[test]
-fn a_stream_of_a_server_that_stops_says_how_to_go_on() {
+fn a_stopping_server_ends_a_stream_with_a_cursor() {
     let bench = Bench::new();
     let (_, mut watch) = bench.watch(&bench.agent, "?keys=b", None);
     bench.next(&mut watch).unwrap();
-    bench.meanwhile_write("a");
-    bench.meanwhile(Meanwhile::Stops);
+    bench.write_during_wait("a");
+    bench.during_wait(WaitEvent::ServerStops);
     let farewell = bench.next(&mut watch).unwrap();
     assert_eq!(farewell, "id: 2\n: the server ends this stream; connect again\n\n");
     assert_eq!(bench.next(&mut watch), None);
 }
 
 #[test]
-fn a_stream_of_a_server_that_stops_still_tells_what_was_changed_before() {
+fn a_stopping_server_first_sends_earlier_changes() {
     let bench = Bench::new();
     let (_, mut watch) = bench.watch(&bench.agent, "", None);
     bench.next(&mut watch).unwrap();
     bench.write("a");
-    bench.meanwhile(Meanwhile::Stops);
+    bench.during_wait(WaitEvent::ServerStops);
     let last = bench.next(&mut watch).unwrap();
     assert_eq!(ids(&last), [2]);
     assert!(last.ends_with("\n\n: the server ends this stream; connect again\n\n"), "{last}");
@@ -377,23 +376,22 @@ fn a_stream_of_a_server_that_stops_still_tells_what_was_changed_before() {
 }
 
 #[test]
-fn a_stream_whose_storage_fails_ends_and_can_be_taken_up_again() {
+fn a_storage_failure_ends_a_stream_and_it_can_reconnect() {
     let bench = Bench::new();
     let (_, mut watch) = bench.watch(&bench.agent, "", None);
     bench.next(&mut watch).unwrap();
-    bench.meanwhile_write("a");
+    bench.write_during_wait("a");
     let failure = shared_context_codec::Failure::new("STORAGE_UNAVAILABLE", "the disk is away");
-    *bench.engine.fails_with.lock().unwrap() = Some(failure);
+    *bench.engine.next_failure.lock().unwrap() = Some(failure);
     check_end(&bench, &mut watch, "STORAGE_UNAVAILABLE");
     let (_, mut watch) = bench.watch(&bench.agent, "", Some("1"));
     assert_eq!(ids(&bench.next(&mut watch).unwrap()), [2]);
 }
 
-/// The revisions of an imported session are ahead of its storage's. A wait that
-/// took one for the other missed what came between reading and waiting, and told
-/// it with the next change, or never.
+/// The revision of an imported session is ahead of its storage's. A wait that confused them
+/// missed changes between reading and waiting, and reported them late or never.
 #[test]
-fn a_change_of_an_imported_session_ends_the_wait_as_any_other() {
+fn a_change_of_an_imported_session_ends_the_wait() {
     let mut bench = Bench::new();
     for n in 0..9 {
         bench.write(&format!("key_{n}"));
@@ -409,10 +407,10 @@ fn a_change_of_an_imported_session_ends_the_wait_as_any_other() {
 
     let (_, mut watch) = bench.watch(&agent, "", None);
     bench.next(&mut watch).unwrap();
-    bench.meanwhile_write("after");
+    bench.write_during_wait("after");
     assert_eq!(ids(&bench.next(&mut watch).unwrap()), [12]);
 
-    bench.meanwhile_write("later");
+    bench.write_during_wait("later");
     let page = bench.send(&agent, &format!("{CHANGES}?since=12&wait=60"), &[], "");
     assert_eq!(keys(&page.json()), ["later"]);
     assert!(bench.engine.micros.load(Ordering::SeqCst) < 60_000_000, "the time was not up");

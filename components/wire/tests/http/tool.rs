@@ -1,5 +1,4 @@
-//! The JSON tool over HTTP: its bytes pass unchanged, its refusals become
-//! problems.
+//! The JSON tool over HTTP: request bytes pass unchanged, errors become problems.
 
 use serde_json::json;
 use shared_context_codec::Failure;
@@ -38,7 +37,7 @@ fn the_examples_of_the_specification_work_as_written() {
 }
 
 #[test]
-fn refusals_of_the_tool_are_problems_with_its_error_inside() {
+fn errors_of_the_tool_are_problems_that_contain_them() {
     let bench = Bench::new();
     let seen = bench.check(TOOL, r#"{"action":"read","key":"none"}"#, 404, "");
     assert_eq!(seen.json()["error"]["code"], "KEY_NOT_FOUND");
@@ -65,7 +64,7 @@ fn refusals_of_the_tool_are_problems_with_its_error_inside() {
 }
 
 #[test]
-fn the_body_must_be_called_json_or_nothing() {
+fn the_content_type_is_json_or_absent() {
     let bench = Bench::new();
     let check = |content_type: &str, status: u16| {
         let headers = [("content-type", content_type)];
@@ -81,19 +80,19 @@ fn the_body_must_be_called_json_or_nothing() {
 }
 
 #[test]
-fn a_failure_of_the_host_fails_this_request_only() {
+fn a_failure_of_the_host_affects_one_request_only() {
     let bench = Bench::new();
     for (code, status) in
         [("INTERNAL", 500), ("STORAGE_UNAVAILABLE", 503), ("FROM_A_NEWER_COMPONENT", 500)]
     {
-        *bench.engine.fails_with.lock().unwrap() = Some(Failure::new(code, "the guest trapped"));
+        *bench.engine.next_failure.lock().unwrap() = Some(Failure::new(code, "the guest trapped"));
         bench.check(TOOL, r#"{"action":"list_keys"}"#, status, "the guest trapped");
         bench.check(TOOL, r#"{"action":"list_keys"}"#, 200, "keys");
     }
 }
 
 #[test]
-fn a_reply_the_wire_cannot_read_is_a_failure_of_the_server() {
+fn a_malformed_reply_of_the_engine_is_a_server_error() {
     use std::time::Duration;
 
     use bytes::Bytes;
@@ -102,8 +101,8 @@ fn a_reply_the_wire_cannot_read_is_a_failure_of_the_server() {
     use shared_context_core::{ScopeKind, time::Timestamp};
     use shared_context_wire::{Engine, Woken};
 
-    struct Odd;
-    impl Engine for Odd {
+    struct BrokenEngine;
+    impl Engine for BrokenEngine {
         async fn invoke(&self, _: &str, _: &Caller, _: &[u8]) -> Result<Reply, Failure> {
             Ok(Reply {
                 revision: 1,
@@ -139,15 +138,14 @@ fn a_reply_the_wire_cannot_read_is_a_failure_of_the_server() {
         .header("authorization", format!("Bearer {ADMIN_KEY}"))
         .body(Bytes::from_static(br#"{"participant":"subagent:a"}"#))
         .unwrap();
-    let response = crate::bench::ready(bench.http.handle(&Odd, request));
+    let response = crate::bench::ready(bench.http.handle(&BrokenEngine, request));
     assert_eq!(response.status(), 500);
 }
 
-/// Every action that is offered is called as a model calls it: in a form where
-/// all members are required with null for what it does not need, in the others
-/// without it.
+/// Calls every action as a model does. Where the schema requires all members, unused ones are
+/// null; elsewhere they are absent.
 #[test]
-fn every_action_that_is_offered_works_with_what_it_needs() {
+fn every_offered_action_works_with_its_required_members() {
     for (format, schema, is_null_sent) in [
         ("mcp", "/tools/0/inputSchema", false),
         ("openai", "/tools/0/function/parameters", true),
@@ -166,7 +164,7 @@ fn every_action_that_is_offered_works_with_what_it_needs() {
                 request = names.iter().map(|it| ((**it).clone(), json!(null))).collect();
                 request["action"] = json!(action);
             }
-            for (name, value) in needs(action) {
+            for (name, value) in required_members(action) {
                 assert!(properties.get(name).is_some(), "{format} lacks {name} for {action}");
                 request[name] = value;
             }
@@ -178,8 +176,8 @@ fn every_action_that_is_offered_works_with_what_it_needs() {
     }
 }
 
-/// Returns what `action` cannot do without.
-fn needs(action: &str) -> Vec<(&'static str, serde_json::Value)> {
+/// Returns the members that `action` requires.
+fn required_members(action: &str) -> Vec<(&'static str, serde_json::Value)> {
     let key = ("key", json!("scope"));
     let label = ("label", json!("first"));
     match action {

@@ -1,5 +1,5 @@
-//! Whatever is sent to `/mcp`, exactly one thing that the protocol knows is
-//! answered, and a refusal neither changes anything nor gives anything away.
+//! Random requests to `/mcp`: each gets exactly one valid response, and a rejection changes
+//! nothing and leaks nothing.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request};
@@ -12,26 +12,26 @@ use shared_context_wire::http::{Body, Watch};
 use crate::{
     bench::{ADMIN_KEY, Bench, SECRET, ready},
     client::MODERN,
-    requests::{SENT_VALUE, Sent, sent},
+    requests::{SENT_VALUE, TestRequest, any_request},
 };
 
-/// What is stored where only the orchestrator's session sees it.
+/// A key and value that only unlimited credentials of the session `s` can read.
 const HIDDEN_KEY: &str = "vault";
 const HIDDEN_VALUE: &str = "hidden-value-93";
-/// What everybody may read, and no refusal repeats.
+/// A value that all credentials of `s` can read and no rejection repeats.
 const STORED_VALUE: &str = "stored-value-71";
 
-/// A server on which things are stored, and those who ask it.
-pub(crate) struct Place {
+/// A server with stored entries, and the credentials and handshakes of its callers.
+pub(crate) struct Fixture {
     bench: Bench,
     tokens: Vec<String>,
     handshakes: Vec<String>,
 }
 
-/// Who of [`Place::tokens`] sees some keys only.
+/// Index of the first of [`Fixture::tokens`] that cannot read the hidden entry.
 const LIMITED: usize = 3;
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
         Self::of(Bench::new())
     }
@@ -72,15 +72,15 @@ impl Place {
         Self { bench, tokens, handshakes }
     }
 
-    /// Returns how far each session is.
+    /// Returns the storage revision of each scope.
     fn positions(&self) -> Vec<(String, u64)> {
         let names = self.bench.engine.kv.names(None, 100);
         let position = |it: &String| self.bench.engine.kv.open(it).unwrap().revision().0;
         names.iter().map(|it| (it.clone(), position(it))).collect()
     }
 
-    /// Sends `sent`, and checks the answer: its text.
-    pub(crate) fn send(&self, sent: &Sent) -> String {
+    /// Sends `sent`, checks the response and returns its text.
+    pub(crate) fn send(&self, sent: &TestRequest) -> String {
         let mut request = Request::new(Bytes::from(sent.body.0.clone()));
         *request.method_mut() = sent.method.parse().unwrap();
         *request.uri_mut() = "/mcp".parse().unwrap();
@@ -91,7 +91,7 @@ impl Place {
                 request.headers_mut().append(name, value);
             }
         };
-        add("authorization", format!("Bearer {}", self.tokens[sent.who]).as_bytes());
+        add("authorization", format!("Bearer {}", self.tokens[sent.caller]).as_bytes());
         if let Some(version) = &sent.version {
             add("mcp-protocol-version", version.as_bytes());
         }
@@ -119,19 +119,19 @@ impl Place {
                 check_whole(sent, head.status.as_u16(), head.headers.get("content-type"), text)
             }
             Body::Live(watch) => self.check_live(sent, head.status.as_u16(), watch),
-            Body::Socket(socket) => panic!("nobody has sockets here: {socket:?}"),
+            Body::Socket(socket) => panic!("MCP has no sockets: {socket:?}"),
         };
         let secrets = std::iter::once(std::str::from_utf8(SECRET).unwrap());
         for secret in secrets.chain(self.tokens.iter().map(String::as_str)) {
             assert!(!seen.text.contains(secret), "{secret} in {seen:?}");
         }
-        if seen.is_refusal {
+        if seen.is_rejection {
             assert_eq!(self.positions(), before, "{seen:?}");
             for value in [STORED_VALUE, HIDDEN_VALUE, SENT_VALUE] {
                 assert!(!seen.text.contains(value), "{value} in {seen:?}");
             }
         }
-        if sent.who >= LIMITED {
+        if sent.caller >= LIMITED {
             assert!(!seen.text.contains(HIDDEN_VALUE), "{seen:?}");
             let is_named = String::from_utf8_lossy(&sent.body.0).contains(HIDDEN_KEY);
             assert!(is_named || !seen.text.contains(HIDDEN_KEY), "{seen:?}");
@@ -139,12 +139,17 @@ impl Place {
         seen.text
     }
 
-    fn check_live(&self, sent: &Sent, status: u16, mut watch: Box<Watch>) -> Seen {
+    fn check_live(
+        &self,
+        sent: &TestRequest,
+        status: u16,
+        mut watch: Box<Watch>,
+    ) -> CheckedResponse {
         assert_eq!(status, 200);
         let first = ready(watch.next(&self.bench.engine)).unwrap();
         let text = String::from_utf8(first.to_vec()).unwrap();
         if sent.method == "POST" {
-            let id = Told::read(&sent.body.0).and_then(|it| it.id).unwrap();
+            let id = Message::read(&sent.body.0).and_then(|it| it.id).unwrap();
             let data = text.lines().find_map(|it| it.strip_prefix("data: ")).unwrap();
             let message: Value = serde_json::from_str(data).unwrap();
             let method = message["method"].as_str().unwrap();
@@ -153,21 +158,21 @@ impl Place {
         } else {
             assert!(text.starts_with("retry:") || text.starts_with(':'), "{text}");
         }
-        Seen { text, is_refusal: false }
+        CheckedResponse { text, is_rejection: false }
     }
 }
 
-/// What was answered, checked.
+/// A response that passed the checks.
 #[derive(Debug)]
-struct Seen {
+struct CheckedResponse {
     text: String,
-    is_refusal: bool,
+    is_rejection: bool,
 }
 
-/// What can be read of a message, ours or theirs.
+/// A JSON-RPC message: a request of the client or a response of the server.
 #[derive(Debug, Deserialize)]
-struct Told<'b> {
-    /// Null is an id as well, and a wrong one.
+struct Message<'b> {
+    /// A null id is `Some`, because it is an invalid id, not a missing one.
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'b RawValue>,
     #[serde(borrow, default)]
@@ -175,11 +180,11 @@ struct Told<'b> {
     #[serde(borrow, default)]
     result: Option<&'b RawValue>,
     #[serde(default)]
-    error: Option<Refused>,
+    error: Option<ErrorObject>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Refused {
+struct ErrorObject {
     code: i64,
     message: String,
 }
@@ -188,19 +193,24 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-impl<'b> Told<'b> {
+impl<'b> Message<'b> {
     fn read(body: &'b [u8]) -> Option<Self> {
         serde_json::from_slice(body).ok()
     }
 }
 
-/// Returns whether `id`, JSON, is one that a request may have.
+/// Returns true if the JSON `id` is a valid request id: a string or an integer.
 fn is_id(id: &str) -> bool {
     id.starts_with('"') || id.trim_start_matches('-').bytes().all(|it| it.is_ascii_digit())
 }
 
-fn check_whole(sent: &Sent, status: u16, kind: Option<&HeaderValue>, text: String) -> Seen {
-    let refusal = |text| Seen { text, is_refusal: true };
+fn check_whole(
+    sent: &TestRequest,
+    status: u16,
+    kind: Option<&HeaderValue>,
+    text: String,
+) -> CheckedResponse {
+    let rejection = |text| CheckedResponse { text, is_rejection: true };
     let kind = kind.map(|it| it.to_str().unwrap());
     if kind == Some("application/problem+json") {
         assert!([400, 401, 403, 404, 405, 413, 415].contains(&status), "{status} {text}");
@@ -209,34 +219,34 @@ fn check_whole(sent: &Sent, status: u16, kind: Option<&HeaderValue>, text: Strin
             assert_eq!(problem["status"], status, "{text}");
             assert!(!problem["error"]["message"].as_str().unwrap().is_empty(), "{text}");
         }
-        return refusal(text);
+        return rejection(text);
     }
     if status == 202 || status == 204 {
         assert_eq!((text.as_str(), kind), ("", None));
         let is_due = if status == 204 {
             matches!(sent.method, "DELETE" | "OPTIONS")
         } else {
-            let told = Told::read(&sent.body.0).unwrap();
-            let is_named = told.method.is_some_and(|it| it.get().starts_with('"'));
-            sent.method == "POST" && told.id.is_none() && is_named
+            let request = Message::read(&sent.body.0).unwrap();
+            let is_named = request.method.is_some_and(|it| it.get().starts_with('"'));
+            sent.method == "POST" && request.id.is_none() && is_named
         };
         assert!(is_due, "{status} {sent:?}");
-        return refusal(text);
+        return rejection(text);
     }
     if sent.method == "HEAD" {
         assert_eq!(text, "");
-        return refusal(text);
+        return rejection(text);
     }
     assert_eq!(kind, Some("application/json"), "{status} {text}");
-    let answer = Told::read(text.as_bytes()).unwrap();
+    let answer = Message::read(text.as_bytes()).unwrap();
     let message: Value = serde_json::from_str(&text.replace("\\ud800", "")).unwrap();
     assert_eq!(message["jsonrpc"], "2.0", "{text}");
     assert!(answer.result.is_some() != answer.error.is_some(), "{text}");
-    let asked = Told::read(&sent.body.0).and_then(|it| it.id).filter(|it| is_id(it.get()));
-    match (answer.id, asked) {
-        (Some(seen), Some(asked)) => assert_eq!(seen.get(), asked.get(), "{text}"),
-        (Some(_), None) => panic!("an id that nobody sent: {text}"),
-        // Only what cannot be read as a whole has no id.
+    let sent_id = Message::read(&sent.body.0).and_then(|it| it.id).filter(|it| is_id(it.get()));
+    match (answer.id, sent_id) {
+        (Some(seen), Some(sent_id)) => assert_eq!(seen.get(), sent_id.get(), "{text}"),
+        (Some(_), None) => panic!("an id that was not sent: {text}"),
+        // Only an unreadable message gets no id.
         (None, Some(_)) => {
             let code = answer.error.as_ref().map(|it| it.code);
             assert!(matches!(code, Some(-32700 | -32600)), "{text}");
@@ -245,16 +255,16 @@ fn check_whole(sent: &Sent, status: u16, kind: Option<&HeaderValue>, text: Strin
     }
     let Some(error) = answer.error else {
         assert_eq!(status, 200, "{text}");
-        let is_refusal = message["result"]["isError"] == true;
-        if is_refusal {
+        let is_rejection = message["result"]["isError"] == true;
+        if is_rejection {
             assert!(message["result"]["structuredContent"]["error"]["code"].is_string(), "{text}");
         }
-        return Seen { text, is_refusal };
+        return CheckedResponse { text, is_rejection };
     };
     let is_modern = sent.version.as_deref() == Some(MODERN);
     let statuses: &[u16] = match error.code {
         -32700 | -32020 | -32022 => &[400],
-        // Of a handshake that is not there.
+        // 404 is for an unknown handshake.
         -32600 => &[400, 404],
         -32601 if is_modern => &[404],
         -32602 => &[200, 400],
@@ -263,10 +273,10 @@ fn check_whole(sent: &Sent, status: u16, kind: Option<&HeaderValue>, text: Strin
     };
     assert!(statuses.contains(&status), "{status} {text}");
     assert!(!error.message.is_empty(), "{text}");
-    refusal(text)
+    rejection(text)
 }
 
-/// Returns the headers that repeat what `body` says.
+/// Returns the headers that repeat members of `body`.
 fn repeated(body: &[u8]) -> Vec<(&'static str, String)> {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -286,28 +296,28 @@ proptest! {
     })]
 
     #[test]
-    fn anything_gets_one_answer(all in prop::collection::vec(sent(), 24..=24)) {
-        let place = Place::new();
+    fn every_request_gets_one_valid_response(all in prop::collection::vec(any_request(), 24..=24)) {
+        let fixture = Fixture::new();
         for sent in &all {
-            place.send(sent);
+            fixture.send(sent);
         }
     }
 }
 
-/// The checks above would not notice if nothing ever got as far as a session.
+/// The checks above would also pass if no request ever reached a session.
 #[test]
-fn much_of_anything_is_answered_with_a_result() {
+fn many_random_requests_reach_the_engine() {
     use proptest::{strategy::ValueTree as _, test_runner::TestRunner};
     let mut runner = TestRunner::deterministic();
     let mut requests = 0;
-    let all = sent();
+    let all = any_request();
     for _ in 0..20 {
-        let place = Place::new();
-        place.bench.engine.requests.lock().unwrap().clear();
+        let fixture = Fixture::new();
+        fixture.bench.engine.requests.lock().unwrap().clear();
         for _ in 0..20 {
-            place.send(&all.new_tree(&mut runner).unwrap().current());
+            fixture.send(&all.new_tree(&mut runner).unwrap().current());
         }
-        requests += place.bench.engine.requests.lock().unwrap().len();
+        requests += fixture.bench.engine.requests.lock().unwrap().len();
     }
     assert!(requests > 30, "{requests} of 400");
 }

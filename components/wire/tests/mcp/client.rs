@@ -1,15 +1,15 @@
-//! A client of either era: requests with all that their version asks for.
+//! A client of both protocol eras: builds complete requests.
 
-#![allow(dead_code, reason = "each module of tests uses some of it")]
+#![allow(dead_code, reason = "each test module uses a part")]
 
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Seen};
+use crate::bench::{Bench, TestResponse};
 
 pub(crate) const MODERN: &str = "2026-07-28";
 pub(crate) const LEGACY: &str = "2025-11-25";
 
-/// Returns what a modern request tells of itself.
+/// Returns the `_meta` of a modern request.
 pub(crate) fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -18,7 +18,7 @@ pub(crate) fn meta() -> Value {
     })
 }
 
-/// Returns a modern request, whole: its body, and the headers it has to have.
+/// Builds a complete modern request. Returns its required headers and its body.
 pub(crate) fn modern_request(method: &str, mut params: Value) -> (Vec<(String, String)>, Value) {
     let mut headers = vec![
         ("mcp-protocol-version".to_owned(), MODERN.to_owned()),
@@ -36,8 +36,8 @@ pub(crate) fn modern_request(method: &str, mut params: Value) -> (Vec<(String, S
 }
 
 impl Bench {
-    /// Sends `body` to `/mcp` with these headers, as the bearer of `token`.
-    pub(crate) fn mcp(&self, token: &str, headers: &[(&str, &str)], body: &str) -> Seen {
+    /// Sends `body` to `/mcp` with the bearer `token` and these headers.
+    pub(crate) fn mcp(&self, token: &str, headers: &[(&str, &str)], body: &str) -> TestResponse {
         let mut all = vec![
             ("content-type", "application/json"),
             ("accept", "application/json, text/event-stream"),
@@ -46,41 +46,40 @@ impl Bench {
         self.send(token, "POST /mcp", &all, body.to_owned())
     }
 
-    /// Sends a modern request that is as it should be.
-    pub(crate) fn modern(&self, token: &str, method: &str, params: Value) -> Seen {
+    /// Sends a valid modern request.
+    pub(crate) fn modern(&self, token: &str, method: &str, params: Value) -> TestResponse {
         let (headers, body) = modern_request(method, params);
         let headers: Vec<(&str, &str)> = headers.iter().map(|(n, v)| (&**n, &**v)).collect();
         self.mcp(token, &headers, &body.to_string())
     }
 
-    /// Returns the same; its result.
+    /// Sends a valid modern request and returns its result.
     #[track_caller]
     pub(crate) fn modern_result(&self, token: &str, method: &str, params: Value) -> Value {
         result(&self.modern(token, method, params))
     }
 
-    /// Returns the same; its error.
+    /// Sends a valid modern request and returns its error.
     #[track_caller]
     pub(crate) fn modern_error(&self, token: &str, method: &str, params: Value) -> Value {
         self.modern(token, method, params).json()["error"].clone()
     }
 
-    /// Sends a request of the older protocol, after the handshake `session` if
-    /// there is one.
+    /// Sends a request of the legacy protocol, with the handshake id `session` if given.
     pub(crate) fn legacy(
         &self,
         token: &str,
         session: Option<&str>,
         method: &str,
         params: Value,
-    ) -> Seen {
+    ) -> TestResponse {
         let mut headers = vec![("mcp-protocol-version", LEGACY)];
         headers.extend(session.map(|it| ("mcp-session-id", it)));
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         self.mcp(token, &headers, &body.to_string())
     }
 
-    /// Returns the same; its result.
+    /// Sends a request of the legacy protocol and returns its result.
     #[track_caller]
     pub(crate) fn legacy_result(
         &self,
@@ -92,7 +91,7 @@ impl Bench {
         result(&self.legacy(token, session, method, params))
     }
 
-    /// Shakes hands in the older protocol; the `Mcp-Session-Id`.
+    /// Makes a handshake in the legacy protocol and returns the `Mcp-Session-Id`.
     #[track_caller]
     pub(crate) fn initialize(&self, token: &str) -> String {
         let params = json!({
@@ -105,7 +104,7 @@ impl Bench {
         seen.header("mcp-session-id").to_owned()
     }
 
-    /// Calls the tool `shared_context`; its result.
+    /// Calls the tool `shared_context` and returns its result.
     #[track_caller]
     pub(crate) fn call(&self, token: &str, arguments: Value) -> Value {
         let params = json!({"name": "shared_context", "arguments": arguments});
@@ -114,7 +113,7 @@ impl Bench {
 }
 
 #[track_caller]
-fn result(seen: &Seen) -> Value {
+fn result(seen: &TestResponse) -> Value {
     assert_eq!(seen.status, 200, "{seen:?}");
     let mut answer = seen.json();
     assert_eq!(answer["jsonrpc"], "2.0", "{seen:?}");

@@ -19,15 +19,15 @@ fn params(reference: &Value, name: &str, value: &str) -> Value {
     json!({"ref": reference, "argument": {"name": name, "value": value}})
 }
 
-/// Returns what is suggested to `token`.
+/// Returns the completion for `token`.
 #[track_caller]
 fn completed(bench: &Bench, token: &str, params: Value) -> Value {
-    let told = bench.told(token, "completion/complete", params);
-    assert_eq!(told.ttl_ms, None, "the protocol says nothing of keeping it");
-    told.result["completion"].clone()
+    let reply = bench.result_in_both_eras(token, "completion/complete", params);
+    assert_eq!(reply.ttl_ms, None, "the protocol has no cache hints here");
+    reply.result["completion"].clone()
 }
 
-/// All that is suggested to `token`.
+/// Checks the suggestions for `token`.
 #[track_caller]
 fn check(bench: &Bench, token: &str, params: Value, expected: &[&str]) {
     let shown = params.to_string();
@@ -37,15 +37,15 @@ fn check(bench: &Bench, token: &str, params: Value, expected: &[&str]) {
 }
 
 #[track_caller]
-fn is_refused(bench: &Bench, token: &str, params: Value, told: &str) {
+fn check_rejected(bench: &Bench, token: &str, params: Value, expected: &str) {
     let shown = params.to_string();
-    let error = bench.refused(token, "completion/complete", params);
+    let error = bench.error_in_both_eras(token, "completion/complete", params);
     assert_eq!(error["code"], -32602, "{shown}");
-    assert!(error["message"].as_str().unwrap().contains(told), "{shown}: {error}");
+    assert!(error["message"].as_str().unwrap().contains(expected), "{shown}: {error}");
 }
 
 #[test]
-fn keys_that_begin_with_what_was_typed_come_before_those_that_contain_it() {
+fn keys_with_the_typed_prefix_come_before_other_matches() {
     let bench = Bench::new();
     for key in ["scope", "findings_a", "open_findings", "plan"] {
         bench.write(key);
@@ -60,22 +60,22 @@ fn keys_that_begin_with_what_was_typed_come_before_those_that_contain_it() {
 }
 
 #[test]
-fn only_keys_the_caller_can_see_are_suggested() {
+fn hidden_keys_are_not_suggested() {
     let bench = Bench::new();
     bench.write("plan");
     let write =
         json!({"action": "write", "key": "plan_b", "value": "x", "readable_by": ["orchestrator"]});
-    bench.does(&bench.orchestrator, &write);
+    bench.use_tool(&bench.orchestrator, &write);
     let key = params(&resource(ENTRIES), "key", "plan");
     check(&bench, &bench.agent, key.clone(), &["plan"]);
     check(&bench, &bench.orchestrator, key, &["plan", "plan_b"]);
-    // Nor who wrote them.
+    // Participants come from visible entries too.
     let participant = params(&prompt(), "participant", "");
     check(&bench, &bench.agent, participant, &["orchestrator", "subagent:analysis"]);
 }
 
 #[test]
-fn at_most_a_hundred_are_suggested_and_all_are_counted() {
+fn at_most_100_keys_are_suggested_and_all_are_counted() {
     let bench = Bench::new();
     for it in 0..130 {
         bench.write(&format!("k{it:03}"));
@@ -89,11 +89,15 @@ fn at_most_a_hundred_are_suggested_and_all_are_counted() {
     }
     let seen = completed(&bench, ADMIN_KEY, params(&resource(KEYS), "session", "t-"));
     assert_eq!(seen["values"], json!(sessions[..100]));
-    assert_eq!((seen.get("total"), &seen["hasMore"]), (None, &json!(true)), "nobody counted them");
+    assert_eq!(
+        (seen.get("total"), &seen["hasMore"]),
+        (None, &json!(true)),
+        "the suggestions were not counted"
+    );
 }
 
 #[test]
-fn a_session_is_the_credentials_own_or_with_the_admin_key_any() {
+fn only_the_admin_gets_suggestions_of_other_sessions() {
     let bench = Bench::new();
     for session in ["ticket-1", "ticket-2", "tickets", "u"] {
         bench.create(session);
@@ -111,7 +115,7 @@ fn a_session_is_the_credentials_own_or_with_the_admin_key_any() {
 }
 
 #[test]
-fn the_session_filled_in_before_is_the_one_whose_keys_are_suggested() {
+fn keys_are_suggested_from_the_session_in_the_context() {
     let bench = Bench::new();
     bench.write("plan");
     let with = |session: &str| {
@@ -124,22 +128,22 @@ fn the_session_filled_in_before_is_the_one_whose_keys_are_suggested() {
     check(&bench, &bench.agent, with(""), &["plan"]);
     bench.create("other");
     check(&bench, ADMIN_KEY, with("other"), &[]);
-    is_refused(&bench, ADMIN_KEY, with("none"), "none");
-    is_refused(&bench, ADMIN_KEY, with(""), "say which one with session");
-    is_refused(&bench, ADMIN_KEY, params(&resource(ENTRIES), "key", ""), "say which one");
-    is_refused(&bench, &bench.agent, with("other"), "this credential is for the session s");
+    check_rejected(&bench, ADMIN_KEY, with("none"), "none");
+    check_rejected(&bench, ADMIN_KEY, with(""), "say which one with session");
+    check_rejected(&bench, ADMIN_KEY, params(&resource(ENTRIES), "key", ""), "say which one");
+    check_rejected(&bench, &bench.agent, with("other"), "this credential is for the session s");
 }
 
 #[test]
-fn participants_are_the_orchestrator_and_those_who_wrote() {
+fn participants_are_the_orchestrator_and_the_writers() {
     let bench = Bench::new();
     let participant = |value| params(&prompt(), "participant", value);
     check(&bench, &bench.agent, participant(""), &["orchestrator"]);
     let reviewer = bench.mint("s", "subagent:review:2");
     for (token, key) in [(&reviewer, "b"), (&bench.agent, "a"), (&reviewer, "c")] {
-        bench.does(token, &json!({"action": "write", "key": key, "value": "x"}));
+        bench.use_tool(token, &json!({"action": "write", "key": key, "value": "x"}));
     }
-    bench.does(&bench.orchestrator, &json!({"action": "write", "key": "d", "value": "x"}));
+    bench.use_tool(&bench.orchestrator, &json!({"action": "write", "key": "d", "value": "x"}));
     let all = ["orchestrator", "subagent:analysis", "subagent:review:2"];
     check(&bench, &bench.agent, participant(""), &all);
     check(&bench, &bench.agent, participant("subagent:r"), &["subagent:review:2"]);
@@ -147,16 +151,17 @@ fn participants_are_the_orchestrator_and_those_who_wrote() {
 }
 
 #[test]
-fn for_a_number_there_is_nothing_to_suggest() {
+fn a_numeric_argument_gets_no_suggestions() {
     let bench = Bench::new();
     check(&bench, &bench.agent, params(&prompt(), "max_tokens", "1"), &[]);
     check(&bench, ADMIN_KEY, params(&prompt(), "max_tokens", ""), &[]);
 }
 
 #[test]
-fn what_there_is_not_and_what_is_wrong_is_refused() {
+fn an_invalid_completion_request_is_rejected() {
     let bench = Bench::new();
-    let check = |params: Value, told: &str| is_refused(&bench, &bench.agent, params, told);
+    let check =
+        |params: Value, expected: &str| check_rejected(&bench, &bench.agent, params, expected);
     check(params(&resource(ENTRIES), "keys", ""), "has no argument \"keys\"");
     check(params(&resource(KEYS), "key", ""), "has no argument \"key\"");
     check(params(&resource("session://s/keys"), "session", ""), "ref.uri is no template");

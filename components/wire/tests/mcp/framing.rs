@@ -1,24 +1,24 @@
-//! What is no message, no method, or not sent as it should be.
+//! Invalid messages, unknown methods, and errors of transport.
 
 use serde_json::json;
 
 use crate::bench::{ADMIN_KEY, Bench};
 
-/// Sends `body` as a modern client would; the status and the code of the error.
+/// Sends `body` as a modern client. Checks the status and the code of the error.
 #[track_caller]
-fn check(bench: &Bench, body: &str, status: u16, code: i64, told: &str) {
+fn check(bench: &Bench, body: &str, status: u16, code: i64, expected: &str) {
     let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/list")];
     let seen = bench.mcp(&bench.orchestrator, &headers, body);
     assert_eq!(seen.status, status, "{body}: {seen:?}");
     let answer = seen.json();
     assert_eq!(answer["error"]["code"], code, "{body}: {seen:?}");
     let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.contains(told), "{body}: {message}");
+    assert!(message.contains(expected), "{body}: {message}");
     assert_eq!(bench.engine.requests.lock().unwrap().len(), 0, "{body}");
 }
 
 #[test]
-fn what_is_no_message_is_told_so() {
+fn an_invalid_message_gets_a_parse_or_request_error() {
     let bench = Bench::new();
     check(&bench, "", 400, -32700, "empty");
     check(&bench, "{", 400, -32700, "not JSON");
@@ -35,7 +35,7 @@ fn what_is_no_message_is_told_so() {
 }
 
 #[test]
-fn an_unknown_method_is_not_found() {
+fn an_unknown_method_is_reported_as_not_found() {
     let bench = Bench::new();
     for method in ["tools/lists", "", "x", "initialize", "ping", "logging/setLevel", "roots/list"] {
         let seen = bench.modern(&bench.orchestrator, method, json!({}));
@@ -45,7 +45,7 @@ fn an_unknown_method_is_not_found() {
         );
         assert_eq!(seen.json()["id"], 1, "{seen:?}");
     }
-    // In the older protocols that is an answer as any other.
+    // In the legacy protocols this error has status 200.
     for method in ["tools/lists", "server/discover2", "skills/list", "roots/list"] {
         let seen = bench.legacy(&bench.orchestrator, None, method, json!({}));
         assert_eq!(
@@ -56,7 +56,7 @@ fn an_unknown_method_is_not_found() {
 }
 
 #[test]
-fn a_notification_is_taken_and_not_answered() {
+fn a_notification_is_accepted_without_a_response() {
     let bench = Bench::new();
     for method in ["notifications/initialized", "notifications/cancelled", "notifications/other"] {
         for version in ["2026-07-28", "2025-11-25"] {
@@ -69,7 +69,7 @@ fn a_notification_is_taken_and_not_answered() {
 }
 
 #[test]
-fn an_id_comes_back_as_it_was_sent() {
+fn an_id_is_returned_unchanged() {
     let bench = Bench::new();
     for id in ["1", "-5", "0", r#""a""#, r#""\u00e4 \" x""#, "123456789012345678901234567890"] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
@@ -79,7 +79,7 @@ fn an_id_comes_back_as_it_was_sent() {
 }
 
 #[test]
-fn who_shows_no_credential_hears_how_to_get_one() {
+fn a_missing_credential_gets_a_challenge_with_metadata() {
     let bench = Bench::new();
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
     let host = [("host", "127.0.0.1:8787")];
@@ -99,10 +99,10 @@ fn who_shows_no_credential_hears_how_to_get_one() {
     assert!(seen.header("www-authenticate").contains("error=\"invalid_token\""));
 }
 
-/// A client that keeps a credential that was revoked has to hear of it where it
-/// looks: in the status, not inside of a result that it hands to its model.
+/// A client checks the HTTP status to detect a revoked credential. It would pass a result to
+/// its model unread.
 #[test]
-fn a_revoked_credential_is_told_by_http() {
+fn a_revoked_credential_gets_http_401() {
     let bench = Bench::new();
     bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/revoke", &[], "", 200, "");
     let arguments = json!({"action": "list_keys"});
@@ -122,30 +122,30 @@ fn a_body_is_json_and_of_bounded_length() {
     assert_eq!(bench.mcp(&bench.agent, &[], &long).status, 413);
     let seen = bench.send(&bench.agent, "PUT /mcp", &[], "");
     assert_eq!((seen.status.as_u16(), seen.header("allow")), (405, "POST, GET, DELETE, OPTIONS"));
-    // A HEAD once took the place of the stream that its client listened to.
+    // A HEAD once replaced the open stream of its client.
     assert_eq!(bench.send(&bench.agent, "HEAD /mcp", &[], "").status, 405);
     assert_eq!(bench.send(&bench.agent, "POST /mcp?x=1", &[], body).status, 400);
 }
 
 /// Sends a ping with these headers.
 #[track_caller]
-fn check_place(bench: &Bench, headers: &[(&str, &str)], status: u16) {
+fn check_status(bench: &Bench, headers: &[(&str, &str)], status: u16) {
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let seen = bench.mcp(&bench.agent, headers, body);
     assert_eq!(seen.status, status, "{headers:?} {seen:?}");
 }
 
 #[test]
-fn pages_of_other_origins_are_refused() {
+fn pages_of_other_origins_are_rejected() {
     let bench =
         Bench::with(|options| shared_context_wire::http::Options { is_local: true, ..options });
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let local = ("host", "127.0.0.1:8787");
-    check_place(&bench, &[local], 200);
-    check_place(&bench, &[local, ("origin", "http://localhost:6274")], 200);
-    check_place(&bench, &[local, ("origin", "https://evil.example.com")], 403);
-    check_place(&bench, &[("host", "evil.example.com")], 403);
-    // Refused before the credential is looked at.
+    check_status(&bench, &[local], 200);
+    check_status(&bench, &[local, ("origin", "http://localhost:6274")], 200);
+    check_status(&bench, &[local, ("origin", "https://evil.example.com")], 403);
+    check_status(&bench, &[("host", "evil.example.com")], 403);
+    // The origin is checked before the credential.
     let seen = bench.mcp("", &[("host", "evil.example.com")], body);
     assert_eq!(seen.status, 403);
 }

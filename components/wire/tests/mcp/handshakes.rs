@@ -1,5 +1,4 @@
-//! What the older protocols keep between requests: the handshake, and what a client
-//! subscribed to.
+//! In-process state of the legacy protocols: handshakes and subscriptions.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +11,7 @@ use crate::{
 };
 
 #[test]
-fn a_handshake_that_ends_takes_its_stream_with_it() {
+fn deleting_a_handshake_ends_its_stream() {
     let client = Client::new();
     let bench = &client.bench;
     let (_, mut watch) = client.stream(None);
@@ -21,7 +20,7 @@ fn a_handshake_that_ends_takes_its_stream_with_it() {
         bench.send(&bench.agent, "DELETE /mcp", &headers, "").status.as_u16()
     };
     assert_eq!(end(), 204);
-    bench.meanwhile_write("a");
+    bench.write_during_wait("a");
     assert_eq!(bench.next(&mut watch), None);
     assert_eq!(end(), 404);
     assert_eq!(client.ask("resources/subscribe", A).status, 404);
@@ -32,7 +31,7 @@ fn a_handshake_that_ends_takes_its_stream_with_it() {
 }
 
 #[test]
-fn the_handshakes_of_a_caller_are_bounded_and_those_in_use_stay() {
+fn too_many_handshakes_evict_the_least_recently_used() {
     let client = Client::new();
     let bench = &client.bench;
     let (_, mut watch) = client.stream(None);
@@ -40,7 +39,7 @@ fn the_handshakes_of_a_caller_are_bounded_and_those_in_use_stay() {
     let others = bench.initialize(&bench.orchestrator);
     let status = |token: &str, id: &str| bench.legacy(token, Some(id), "ping", json!({})).status;
     for _ in 0..100 {
-        // Its heartbeats are all that happens on the first.
+        // The first handshake has no activity except heartbeats.
         bench.engine.micros.fetch_add(15_000_000, Ordering::SeqCst);
         assert_eq!(client.next(&mut watch), ": heartbeat\n");
         bench.initialize(&bench.agent);
@@ -52,7 +51,7 @@ fn the_handshakes_of_a_caller_are_bounded_and_those_in_use_stay() {
 }
 
 #[test]
-fn only_resources_of_the_own_session_can_be_subscribed_to() {
+fn only_resources_of_the_own_session_are_subscribable() {
     let client = Client::new();
     client.bench.create("t");
     for uri in [
@@ -80,7 +79,7 @@ fn only_resources_of_the_own_session_can_be_subscribed_to() {
 }
 
 #[test]
-fn a_credential_for_some_keys_subscribes_to_those_alone() {
+fn a_limited_credential_subscribes_to_its_keys_only() {
     let bench = Bench::new();
     let body = r#"{"participant":"subagent:brief","keys":["inv_*"]}"#;
     let minted = bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/credentials", &[], body, 201, "");
@@ -96,7 +95,7 @@ fn a_credential_for_some_keys_subscribes_to_those_alone() {
 }
 
 #[test]
-fn what_a_client_subscribes_to_is_bounded() {
+fn the_number_of_subscriptions_is_limited() {
     let client = Client::new();
     for nth in 0..1_000 {
         client.subscribe(&format!("session://s/entries/k{nth}"));
@@ -109,7 +108,7 @@ fn what_a_client_subscribes_to_is_bounded() {
 }
 
 #[test]
-fn without_a_handshake_there_are_no_subscriptions_and_no_stream() {
+fn subscriptions_and_streams_require_a_handshake() {
     let bench = Bench::new();
     let params = json!({ "uri": A });
     for method in ["resources/subscribe", "resources/unsubscribe"] {
@@ -125,7 +124,7 @@ fn without_a_handshake_there_are_no_subscriptions_and_no_stream() {
 }
 
 #[test]
-fn the_admin_key_has_no_session_to_watch() {
+fn the_admin_key_cannot_open_a_stream() {
     let bench = Bench::new();
     let id = bench.initialize(ADMIN_KEY);
     let headers = [("accept", "text/event-stream"), ("mcp-session-id", &*id)];
@@ -136,12 +135,12 @@ fn the_admin_key_has_no_session_to_watch() {
 }
 
 #[test]
-fn a_stream_is_refused_as_any_request() {
+fn an_invalid_stream_request_is_rejected() {
     let client = Client::new();
     let bench = &client.bench;
-    let check = |headers: &[(&str, &str)], status: u16, told: &str| {
+    let check = |headers: &[(&str, &str)], status: u16, expected: &str| {
         let headers = [&[("mcp-session-id", &*client.id)], headers].concat();
-        bench.check_as(&bench.agent, "GET /mcp", &headers, "", status, told);
+        bench.check_as(&bench.agent, "GET /mcp", &headers, "", status, expected);
     };
     let stream = ("accept", "text/event-stream");
     check(&[], 400, "text/event-stream");
@@ -149,7 +148,7 @@ fn a_stream_is_refused_as_any_request() {
         check(&[stream, ("last-event-id", id)], 400, "no revision");
     }
     let failure = Failure::new("STORAGE_UNAVAILABLE", "the disk is away");
-    *bench.engine.fails_with.lock().unwrap() = Some(failure);
+    *bench.engine.next_failure.lock().unwrap() = Some(failure);
     check(&[stream], 503, "the disk is away");
     bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/revoke", &[], "", 200, "");
     check(&[stream], 401, "UNAUTHENTICATED");

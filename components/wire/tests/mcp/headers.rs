@@ -1,4 +1,4 @@
-//! Headers that repeat the body: what a proxy saw is what is done.
+//! Headers that repeat the body: they must match it, so proxies can rely on them.
 
 use bytes::Bytes;
 use http::{HeaderValue, Request};
@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{bench::Bench, client::meta};
 
-/// Sends `method` with `params` and these headers; 0 for a result, else the code
-/// of the error.
+/// Sends `method` with `params` and these headers. Checks the error code; 0 expects a result.
 #[track_caller]
 fn check(method: &str, mut params: Value, headers: &[(&str, &str)], code: i64) {
     let bench = Bench::new();
@@ -35,7 +34,7 @@ fn call(arguments: Value) -> Value {
 }
 
 #[test]
-fn the_method_stands_in_a_header() {
+fn the_method_is_required_in_a_header() {
     check("tools/list", json!({}), &[("mcp-method", "tools/list")], 0);
     check("tools/list", json!({}), &[("MCP-METHOD", " tools/list ")], 0);
     check("tools/list", json!({}), &[], -32020);
@@ -46,7 +45,7 @@ fn the_method_stands_in_a_header() {
 }
 
 #[test]
-fn the_name_stands_in_a_header() {
+fn the_name_is_required_in_a_header() {
     let params = call(json!({"action": "list_keys"}));
     check("tools/call", params.clone(), &[CALL, NAME], 0);
     check("tools/call", params.clone(), &[CALL], -32020);
@@ -66,12 +65,12 @@ fn the_name_stands_in_a_header() {
     let method = ("mcp-method", "resources/read");
     check("resources/read", read.clone(), &[method, ("mcp-name", "session://s/entries/scope")], 0);
     check("resources/read", read, &[method, ("mcp-name", "session://s/entries/other")], -32020);
-    // What the body lacks too is the method's to refuse.
+    // The name is missing in the body too, so the method rejects the request.
     check("tools/call", json!({}), &[CALL], -32602);
 }
 
 #[test]
-fn the_session_stands_in_a_header() {
+fn the_session_is_required_in_a_header() {
     let named = call(json!({"action": "list_keys", "session": "s"}));
     let header = "mcp-param-session";
     check("tools/call", named.clone(), &[CALL, NAME, (header, "s")], 0);
@@ -83,7 +82,7 @@ fn the_session_stands_in_a_header() {
     let null = call(json!({"action": "list_keys", "session": null}));
     check("tools/call", null.clone(), &[CALL, NAME], 0);
     check("tools/call", null, &[CALL, NAME, (header, "s")], -32020);
-    // A name written in escapes is the same name.
+    // A member name with escapes is the same name.
     let escaped: Value = serde_json::from_str(
         r#"{"name":"shared_context","arguments":{"action":"list_keys","\u0073ession":"other"}}"#,
     )
@@ -97,11 +96,10 @@ fn the_session_stands_in_a_header() {
     );
 }
 
-/// A header that is no text was refused to the stream and to its end by an error of
-/// JSON-RPC, which the `OpenAPI` document announced of POST only. The fuzz target `mcp`
-/// found it.
+/// A GET or DELETE with a header that is not text got a JSON-RPC error, but the `OpenAPI`
+/// document declared that error for POST only. The fuzz target `mcp` found this.
 #[test]
-fn what_is_refused_by_a_header_is_announced_for_every_method() {
+fn openapi_declares_header_errors_for_every_method() {
     let bench = Bench::new();
     let document: Value = serde_json::from_str(include_str!("../../openapi.json")).unwrap();
     for method in ["GET", "DELETE"] {

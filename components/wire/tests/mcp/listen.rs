@@ -1,4 +1,4 @@
-//! `subscriptions/listen`: what is acknowledged, and what is told.
+//! `subscriptions/listen`: acknowledgements and notifications.
 
 use std::sync::atomic::Ordering;
 
@@ -7,13 +7,13 @@ use shared_context_wire::http::Watch;
 
 use crate::{
     bench::{ADMIN_KEY, Bench},
-    live::{messages, short, told},
+    streams::{messages, subject, subjects},
 };
 
 const KEYS: &str = "session://s/keys";
 const A: &str = "session://s/entries/a";
 
-/// Returns a filter for the list, the keys, and the entry `a`.
+/// Returns a filter for the list, the keys and the entry `a`.
 pub(crate) fn everything() -> Value {
     json!({"resourcesListChanged": true, "resourceSubscriptions": [KEYS, A]})
 }
@@ -22,18 +22,18 @@ fn write(key: &str) -> Value {
     json!({"action": "write", "key": key, "value": "x"})
 }
 
-/// Returns a stream of the agent's that wants to hear of everything, acknowledged.
+/// Opens a stream of the agent with the filter `everything`, and reads its acknowledgement.
 pub(crate) fn opened(bench: &Bench) -> Box<Watch> {
     let mut watch = bench.listen(&bench.agent, &json!(1), &everything());
     bench.next(&mut watch).unwrap();
     watch
 }
 
-/// Returns the filter that is acknowledged when `token` asks for `asked`; and whether the
-/// stream goes on after that.
+/// Returns the acknowledged part of the filter `wanted`, and true if the stream continues after
+/// the acknowledgement.
 #[track_caller]
-fn acknowledged(bench: &Bench, token: &str, asked: &Value) -> (Value, bool) {
-    let mut watch = bench.listen(token, &json!("listen:0"), asked);
+fn acknowledged(bench: &Bench, token: &str, wanted: &Value) -> (Value, bool) {
+    let mut watch = bench.listen(token, &json!("listen:0"), wanted);
     let messages = bench.next_messages(&mut watch);
     let params = &messages[0]["params"];
     assert_eq!(messages[0]["method"], "notifications/subscriptions/acknowledged");
@@ -45,7 +45,7 @@ fn acknowledged(bench: &Bench, token: &str, asked: &Value) -> (Value, bool) {
     (params["notifications"].clone(), messages.len() == 1)
 }
 
-/// Checks that `message` is the result of a stream of this id.
+/// Checks that `message` is the final result of the stream with this id.
 #[track_caller]
 pub(crate) fn check_result(message: &Value, id: &Value) {
     assert_eq!(message["id"], *id, "{message}");
@@ -56,12 +56,12 @@ pub(crate) fn check_result(message: &Value, id: &Value) {
 }
 
 #[test]
-fn what_can_be_told_is_acknowledged_and_the_rest_is_left_out() {
+fn only_the_supported_part_of_a_filter_is_acknowledged() {
     let bench = Bench::new();
     bench.create("t");
-    let check = |asked: Value, expected: Value| {
+    let check = |wanted: Value, expected: Value| {
         let is_open = expected != json!({});
-        assert_eq!(acknowledged(&bench, &bench.agent, &asked), (expected, is_open), "{asked}");
+        assert_eq!(acknowledged(&bench, &bench.agent, &wanted), (expected, is_open), "{wanted}");
     };
     check(everything(), everything());
     check(json!({"resourceSubscriptions": [A]}), json!({"resourceSubscriptions": [A]}));
@@ -71,7 +71,7 @@ fn what_can_be_told_is_acknowledged_and_the_rest_is_left_out() {
                "taskIds": ["1"]}),
         json!({"resourcesListChanged": true}),
     );
-    // URIs as they were written, none twice; those of others are not told of.
+    // URIs are repeated as written, without duplicates. Other URIs are left out.
     check(
         json!({"resourceSubscriptions": [
             "session://t/keys", A, "session://t/entries/a", "file:///a", "session://s/entries/A b",
@@ -80,7 +80,7 @@ fn what_can_be_told_is_acknowledged_and_the_rest_is_left_out() {
         ]}),
         json!({"resourceSubscriptions": [A, "session://s/entries/inv%3Afindings", KEYS]}),
     );
-    // Nothing to tell: the stream ends at once, in good order.
+    // With nothing to report the stream ends at once, without an error.
     for nothing in [
         json!({}),
         json!({"toolsListChanged": true}),
@@ -94,12 +94,12 @@ fn what_can_be_told_is_acknowledged_and_the_rest_is_left_out() {
 }
 
 #[test]
-fn the_admin_watches_the_session_that_the_uris_name() {
+fn the_admin_watches_the_session_in_the_uris() {
     let bench = Bench::new();
     bench.create("t");
-    let check = |asked: Value, expected: Value| {
+    let check = |wanted: Value, expected: Value| {
         let is_open = expected != json!({});
-        assert_eq!(acknowledged(&bench, ADMIN_KEY, &asked), (expected, is_open), "{asked}");
+        assert_eq!(acknowledged(&bench, ADMIN_KEY, &wanted), (expected, is_open), "{wanted}");
     };
     check(everything(), everything());
     check(
@@ -109,25 +109,25 @@ fn the_admin_watches_the_session_that_the_uris_name() {
     check(json!({"resourcesListChanged": true}), json!({}));
     check(json!({"resourceSubscriptions": ["file:///a"]}), json!({}));
 
-    let refused = |uris: Value, told: &str| {
+    let check_rejected = |uris: Value, expected: &str| {
         let notifications = json!({"notifications": {"resourceSubscriptions": uris}});
         let error = bench.modern_error(ADMIN_KEY, "subscriptions/listen", notifications);
         assert_eq!(error["code"], -32602, "{error}");
-        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
     };
-    refused(json!([KEYS, "session://t/keys"]), "the sessions s and t");
-    refused(json!(["session://gone/keys"]), "SESSION_NOT_FOUND");
+    check_rejected(json!([KEYS, "session://t/keys"]), "the sessions s and t");
+    check_rejected(json!(["session://gone/keys"]), "SESSION_NOT_FOUND");
 
     let mut watch = bench.listen(ADMIN_KEY, &json!(1), &everything());
     bench.next(&mut watch).unwrap();
     let hidden =
         json!({"action": "write", "key": "a", "value": "x", "readable_by": ["orchestrator"]});
-    bench.meanwhile_asks("orchestrator", &hidden);
-    assert_eq!(told(&bench.next(&mut watch).unwrap()), "a keys list");
+    bench.request_during_wait("orchestrator", &hidden);
+    assert_eq!(subjects(&bench.next(&mut watch).unwrap()), "a keys list");
 }
 
 #[test]
-fn what_is_asked_for_wrongly_is_refused() {
+fn an_invalid_filter_is_rejected() {
     let bench = Bench::new();
     let many: Vec<String> = (0..1_001).map(|it| format!("session://s/entries/k{it}")).collect();
     for notifications in [
@@ -155,7 +155,7 @@ fn what_is_asked_for_wrongly_is_refused() {
 }
 
 #[test]
-fn a_void_credential_is_told_by_http() {
+fn a_void_credential_gets_http_401() {
     let bench = Bench::new();
     bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/revoke", &[], "", 200, "");
     for notifications in [everything(), json!({})] {
@@ -166,19 +166,19 @@ fn a_void_credential_is_told_by_http() {
 }
 
 #[test]
-fn every_kind_of_change_is_told() {
+fn every_kind_of_change_is_reported() {
     const AGENT: &str = "subagent:analysis";
     let bench = Bench::new();
     let mut watch = opened(&bench);
-    let mut check = |who: &'static str, request: Value, expected: &str| {
-        bench.meanwhile_asks(who, &request);
+    let mut check = |participant: &'static str, request: Value, expected: &str| {
+        bench.request_during_wait(participant, &request);
         let text = bench.next(&mut watch).unwrap();
-        assert_eq!(told(&text), expected, "{request}");
+        assert_eq!(subjects(&text), expected, "{request}");
         for message in messages(&text) {
             let meta = json!({"io.modelcontextprotocol/subscriptionId": 1});
             assert_eq!(message["params"]["_meta"], meta, "{message}");
         }
-        // An event of MCP, which nobody takes up again.
+        // The event has no id, because these streams are not resumable.
         assert!(text.starts_with("event: message\ndata: {") && !text.contains("\nid:"), "{text}");
     };
 
@@ -201,29 +201,29 @@ fn every_kind_of_change_is_told() {
     let brief = json!({"action": "write", "key": "a", "value": "z", "ttl_seconds": 60});
     check("orchestrator", brief, "a keys");
     bench.engine.now_ms.fetch_add(61_000, Ordering::SeqCst);
-    // What has expired is told with the commit that sweeps it.
+    // An expired entry is reported with the commit that sweeps it.
     check(AGENT, write("b"), "a keys list");
     check("admin", json!({"action": "archive_session"}), "keys");
 }
 
 #[test]
-fn nothing_is_told_that_was_not_asked_for() {
+fn only_the_requested_notifications_are_sent() {
     let bench = Bench::new();
-    let check = |asked: Value, expected: &[&str]| {
-        let mut watch = bench.listen(&bench.agent, &json!(1), &asked);
+    let check = |wanted: Value, expected: &[&str]| {
+        let mut watch = bench.listen(&bench.agent, &json!(1), &wanted);
         bench.next(&mut watch).unwrap();
         for key in ["a", "b"] {
             for request in [write(key), write(key), json!({"action": "delete", "key": key})] {
-                bench.meanwhile_asks("subagent:analysis", &request);
+                bench.request_during_wait("subagent:analysis", &request);
             }
         }
         let mut seen = Vec::new();
         while let text = bench.next(&mut watch).unwrap()
             && text != ": heartbeat\n\n"
         {
-            seen.push(told(&text));
+            seen.push(subjects(&text));
         }
-        assert_eq!(seen, expected, "{asked}");
+        assert_eq!(seen, expected, "{wanted}");
     };
     check(json!({"resourceSubscriptions": [A]}), &["a"; 3]);
     check(json!({"resourceSubscriptions": [KEYS]}), &["keys"; 6]);
@@ -234,62 +234,62 @@ fn nothing_is_told_that_was_not_asked_for() {
 }
 
 #[test]
-fn what_is_hidden_from_the_caller_is_not_told_until_it_is_shown() {
+fn hidden_entries_are_reported_only_once_visible() {
     let bench = Bench::new();
     let mut watch = opened(&bench);
-    let asks = |request: Value| bench.meanwhile_asks("orchestrator", &request);
-    asks(json!({"action": "write", "key": "a", "value": "x", "readable_by": ["orchestrator"]}));
-    asks(write("a"));
+    let request = |request: Value| bench.request_during_wait("orchestrator", &request);
+    request(json!({"action": "write", "key": "a", "value": "x", "readable_by": ["orchestrator"]}));
+    request(write("a"));
     assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
-    asks(json!({"action": "set_access", "key": "a", "readable_by": ["*"]}));
-    assert_eq!(told(&bench.next(&mut watch).unwrap()), "a keys list");
-    asks(json!({"action": "set_access", "key": "a", "readable_by": ["orchestrator"]}));
-    asks(json!({"action": "delete", "key": "a"}));
+    request(json!({"action": "set_access", "key": "a", "readable_by": ["*"]}));
+    assert_eq!(subjects(&bench.next(&mut watch).unwrap()), "a keys list");
+    request(json!({"action": "set_access", "key": "a", "readable_by": ["orchestrator"]}));
+    request(json!({"action": "delete", "key": "a"}));
     assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
 }
 
 #[test]
-fn a_credential_for_some_keys_hears_of_those_alone() {
+fn a_limited_credential_is_notified_of_its_keys_only() {
     let bench = Bench::new();
     let body = r#"{"participant":"subagent:brief","keys":["inv_*"]}"#;
     let minted = bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/credentials", &[], body, 201, "");
     let token = minted.json()["credential"].as_str().unwrap().to_owned();
     let inv = "session://s/entries/inv_1";
-    let mut asked = everything();
-    asked["resourceSubscriptions"] = json!([A, inv, KEYS]);
+    let mut wanted = everything();
+    wanted["resourceSubscriptions"] = json!([A, inv, KEYS]);
     let mut honoured = everything();
     honoured["resourceSubscriptions"] = json!([inv, KEYS]);
-    assert_eq!(acknowledged(&bench, &token, &asked), (honoured, true));
-    let mut watch = bench.listen(&token, &json!(1), &asked);
+    assert_eq!(acknowledged(&bench, &token, &wanted), (honoured, true));
+    let mut watch = bench.listen(&token, &json!(1), &wanted);
     bench.next(&mut watch).unwrap();
-    bench.meanwhile_write("a");
-    bench.meanwhile_write("inv_1");
-    assert_eq!(told(&bench.next(&mut watch).unwrap()), "inv_1 keys list");
-    bench.meanwhile_asks("subagent:analysis", &json!({"action": "delete", "key": "a"}));
+    bench.write_during_wait("a");
+    bench.write_during_wait("inv_1");
+    assert_eq!(subjects(&bench.next(&mut watch).unwrap()), "inv_1 keys list");
+    bench.request_during_wait("subagent:analysis", &json!({"action": "delete", "key": "a"}));
     assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
 }
 
-/// A client reads a resource once the acknowledgement has come, and trusts that it
-/// hears of what changes after that.
+/// A client reads a resource after the acknowledgement, and relies on notifications of all
+/// later changes.
 #[test]
-fn nothing_is_missed_between_the_acknowledgement_and_the_first_wait() {
+fn changes_right_after_the_acknowledgement_are_reported() {
     let bench = Bench::new();
-    let deed = |request: Value| {
-        let deed = move |engine: &crate::bench::LocalEngine| {
-            engine.ask("subagent:analysis", &request.to_string());
+    let hook = |request: Value| {
+        let hook = move |engine: &crate::bench::LocalEngine| {
+            engine.invoke_as("subagent:analysis", &request.to_string());
         };
-        Box::new(deed) as crate::bench::Deed
+        Box::new(hook) as crate::bench::Hook
     };
-    *bench.engine.before.lock().unwrap() =
-        [("show_session", deed(write("b"))), ("\"changes\"", deed(write("a")))].into();
+    *bench.engine.hooks.lock().unwrap() =
+        [("show_session", hook(write("b"))), ("\"changes\"", hook(write("a")))].into();
     let mut watch = bench.listen(&bench.agent, &json!(1), &everything());
     let messages = bench.next_messages(&mut watch);
     let [first, rest @ ..] = &messages[..] else { panic!("{messages:?}") };
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
-    let rest: Vec<&str> = rest.iter().map(short).collect();
+    let rest: Vec<&str> = rest.iter().map(subject).collect();
     assert_eq!(rest, ["list", "keys", "a"]);
     bench.write("a");
-    assert_eq!(told(&bench.next(&mut watch).unwrap()), "a keys");
+    assert_eq!(subjects(&bench.next(&mut watch).unwrap()), "a keys");
     assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
 }
 
@@ -303,10 +303,10 @@ fn a_quiet_stream_sends_heartbeats() {
     }
 }
 
-/// Somebody writes a hundred times while the client takes nothing: it is told of
-/// each resource once for all that is read at a time.
+/// An agent writes a hundred times while the client reads nothing. Each batch of changes then
+/// makes one notification per resource.
 #[test]
-fn a_client_that_takes_nothing_is_told_little_and_misses_nothing() {
+fn a_slow_client_gets_merged_notifications_and_misses_none() {
     let bench = Bench::new();
     let mut watch = opened(&bench);
     for nth in 0..100 {
@@ -317,29 +317,29 @@ fn a_client_that_takes_nothing_is_told_little_and_misses_nothing() {
         && text != ": heartbeat\n\n"
     {
         assert!(text.len() < 600, "{text}");
-        seen.push(told(&text));
+        seen.push(subjects(&text));
     }
     assert_eq!(seen, ["keys list", "keys", "keys", "a keys list"]);
 }
 
-/// More was changed than is kept: what exactly is not known any more, so that every
-/// resource may be another.
+/// More changes were made than the session stores. The missing ones are unknown, so every
+/// resource counts as changed.
 #[test]
-fn a_client_that_was_overtaken_is_told_everything_and_goes_on() {
+fn a_client_that_fell_behind_is_notified_of_everything() {
     let bench = Bench::new();
     let body = r#"{"session_id":"t","config":{"changes_max":256}}"#;
     bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, 201, "");
     let writer = bench.mint("t", "subagent:writer");
-    let asked = json!({"resourcesListChanged": true,
+    let wanted = json!({"resourcesListChanged": true,
         "resourceSubscriptions": ["session://t/entries/a", "session://t/entries/b"]});
-    let mut watch = bench.listen(&writer, &json!(1), &asked);
+    let mut watch = bench.listen(&writer, &json!(1), &wanted);
     bench.next(&mut watch).unwrap();
     let write = |key: &str| bench.call(&writer, write(key));
     for _ in 0..300 {
         write("c");
     }
-    assert_eq!(told(&bench.next(&mut watch).unwrap()), "a b list");
+    assert_eq!(subjects(&bench.next(&mut watch).unwrap()), "a b list");
     assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
     write("a");
-    assert_eq!(told(&bench.next(&mut watch).unwrap()), "a list");
+    assert_eq!(subjects(&bench.next(&mut watch).unwrap()), "a list");
 }

@@ -1,22 +1,22 @@
-//! The log of the older protocols.
+//! The log of the legacy protocols.
 
 use serde_json::{Value, json};
 
 use crate::{
-    bench::{Bench, Meanwhile},
+    bench::{Bench, WaitEvent},
     legacy::Client,
-    live::messages,
+    streams::messages,
 };
 
 #[track_caller]
-fn set_level(client: &Client, level: &Value, told: &str) {
+fn set_level(client: &Client, level: &Value, expected: &str) {
     let params = json!({ "level": level });
     let seen =
         client.bench.legacy(&client.bench.agent, Some(&client.id), "logging/setLevel", params);
-    assert!(seen.body.contains(told), "{seen:?}");
+    assert!(seen.body.contains(expected), "{seen:?}");
 }
 
-/// Returns the log's messages in a piece of a stream: the level and the action of each.
+/// Returns level and action of each log message in a chunk of a stream.
 fn logged(text: &str) -> Vec<String> {
     let messages = messages(text);
     let messages = messages.iter().filter(|it| it["method"] == "notifications/message");
@@ -33,26 +33,26 @@ fn logged(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_client_reads_in_the_log_what_it_asked_for() {
+fn a_client_gets_log_messages_of_its_level() {
     let client = Client::new();
     client.bench.write("a");
     let (_, mut watch) = client.stream(None);
-    // Nothing before a level is set.
-    client.bench.meanwhile_write("a");
+    // No messages before a level is set.
+    client.bench.write_during_wait("a");
     assert_eq!(logged(&client.next(&mut watch)), Vec::<String>::new());
     set_level(&client, &json!("info"), r#""result":{}"#);
-    client.bench.meanwhile_write("a");
+    client.bench.write_during_wait("a");
     let text = client.next(&mut watch);
     assert_eq!(logged(&text), ["info write"]);
     let data = &messages(&text)[0]["params"]["data"];
     assert_eq!((&data["key"], &data["version"]), (&json!("a"), &json!(3)));
     assert_eq!(data["written_by"], "subagent:analysis");
     assert!(data.get("value").is_none());
-    // Only what is graver.
+    // Only more severe messages.
     set_level(&client, &json!("notice"), r#""result":{}"#);
-    client.bench.meanwhile_write("a");
+    client.bench.write_during_wait("a");
     let redact = r#"{"action":"redact","key":"a","reason":"a name"}"#.to_owned();
-    client.bench.meanwhile(Meanwhile::Asks("orchestrator", redact));
+    client.bench.during_wait(WaitEvent::Request("orchestrator", redact));
     let mut seen = Vec::new();
     while seen.is_empty() {
         seen = logged(&client.next(&mut watch));
@@ -61,7 +61,7 @@ fn a_client_reads_in_the_log_what_it_asked_for() {
 }
 
 #[test]
-fn a_level_is_one_of_eight_and_of_a_handshake() {
+fn a_level_is_valid_and_requires_a_handshake() {
     let client = Client::new();
     for level in ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] {
         set_level(&client, &json!(level), r#""result":{}"#);
@@ -76,13 +76,13 @@ fn a_level_is_one_of_eight_and_of_a_handshake() {
 }
 
 #[test]
-fn what_is_hidden_from_the_caller_is_not_in_its_log() {
+fn hidden_entries_are_not_in_the_log() {
     let client = Client::new();
     set_level(&client, &json!("debug"), r#""result":{}"#);
     let (_, mut watch) = client.stream(None);
     let hidden = r#"{"action":"write","key":"b","value":"x","readable_by":["orchestrator"]}"#;
-    client.bench.meanwhile(Meanwhile::Asks("orchestrator", hidden.to_owned()));
-    client.bench.meanwhile_write("a");
+    client.bench.during_wait(WaitEvent::Request("orchestrator", hidden.to_owned()));
+    client.bench.write_during_wait("a");
     let mut text = client.next(&mut watch);
     while logged(&text).is_empty() {
         text = client.next(&mut watch);

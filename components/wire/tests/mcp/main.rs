@@ -1,26 +1,23 @@
-//! MCP over the real rules: the codec and the core on a `MemoryKv`, in process,
-//! with a clock that tests set.
+//! Tests of the MCP interface in process: the real codec and core on a `MemoryKv`, with a
+//! clock that the tests set.
 
-#![cfg_attr(test, expect(clippy::needless_pass_by_value, reason = "JSON is made where it is sent"))]
+#![cfg_attr(
+    test,
+    expect(clippy::needless_pass_by_value, reason = "JSON is built where it is sent")
+)]
 
 #[cfg(test)]
 mod anything;
-/// The server without sockets, shared with the tests of HTTP.
+/// The in-process server, shared with the HTTP tests.
 #[cfg(test)]
 #[path = "../http/bench.rs"]
 mod bench;
 #[cfg(test)]
-mod both;
+mod both_eras;
 #[cfg(test)]
 mod client;
 #[cfg(test)]
 mod completion;
-#[cfg(test)]
-mod crowd;
-#[cfg(test)]
-mod cut_off;
-#[cfg(test)]
-mod forgetful;
 #[cfg(test)]
 mod framing;
 #[cfg(test)]
@@ -34,17 +31,23 @@ mod listen;
 #[cfg(test)]
 mod listen_ends;
 #[cfg(test)]
-mod live;
-#[cfg(test)]
 mod log;
 #[cfg(test)]
 mod prompts;
+#[cfg(test)]
+mod reconnects;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]
 mod resources;
 #[cfg(test)]
 mod skills;
+#[cfg(test)]
+mod stateless;
+#[cfg(test)]
+mod stream_limit;
+#[cfg(test)]
+mod streams;
 #[cfg(test)]
 mod tools;
 #[cfg(test)]

@@ -5,37 +5,37 @@ use shared_context_codec::Failure;
 
 use crate::{
     bench::{ADMIN_KEY, Bench},
-    both::error,
+    both_eras::error,
 };
 
-/// Returns the prompt that `token` gets for `arguments`: its text, and its description.
+/// Returns text and description of the prompt for `arguments`.
 #[track_caller]
 fn prompt(bench: &Bench, token: &str, arguments: Value) -> (String, String) {
     let mut params = json!({"name": "shared_context"});
     params["arguments"] = arguments;
-    let told = bench.told(token, "prompts/get", params);
-    assert_eq!(told.ttl_ms, None, "the protocol says nothing of keeping it");
-    let [message] = &told.result["messages"].as_array().unwrap()[..] else { panic!("{told:?}") };
+    let reply = bench.result_in_both_eras(token, "prompts/get", params);
+    assert_eq!(reply.ttl_ms, None, "the protocol has no cache hints here");
+    let [message] = &reply.result["messages"].as_array().unwrap()[..] else { panic!("{reply:?}") };
     assert_eq!((&message["role"], &message["content"]["type"]), (&json!("user"), &json!("text")));
-    let [text, description] = [&message["content"]["text"], &told.result["description"]]
+    let [text, description] = [&message["content"]["text"], &reply.result["description"]]
         .map(|it| it.as_str().unwrap().to_owned());
     (text, description)
 }
 
 #[track_caller]
-fn is_refused(bench: &Bench, token: &str, params: Value, told: &str) {
+fn check_rejected(bench: &Bench, token: &str, params: Value, expected: &str) {
     let shown = params.to_string();
-    let error = bench.refused(token, "prompts/get", params);
+    let error = bench.error_in_both_eras(token, "prompts/get", params);
     assert_eq!(error["code"], -32602, "{shown}");
-    assert!(error["message"].as_str().unwrap().contains(told), "{shown}: {error}");
+    assert!(error["message"].as_str().unwrap().contains(expected), "{shown}: {error}");
 }
 
 #[test]
-fn there_is_one_prompt_and_none_of_its_arguments_is_required() {
+fn the_only_prompt_has_no_required_arguments() {
     let bench = Bench::new();
-    let told = bench.told(&bench.agent, "prompts/list", json!({}));
-    told.may_be_kept(3_600_000, "public");
-    let [prompt] = &told.result["prompts"].as_array().unwrap()[..] else { panic!("{told:?}") };
+    let reply = bench.result_in_both_eras(&bench.agent, "prompts/list", json!({}));
+    reply.check_cacheable(3_600_000, "public");
+    let [prompt] = &reply.result["prompts"].as_array().unwrap()[..] else { panic!("{reply:?}") };
     assert_eq!(prompt["name"], "shared_context");
     assert!(prompt["title"].is_string() && prompt["description"].is_string());
     let arguments = prompt["arguments"].as_array().unwrap();
@@ -45,12 +45,18 @@ fn there_is_one_prompt_and_none_of_its_arguments_is_required() {
         assert_eq!(argument["required"], false);
         assert!(argument["description"].is_string());
     }
-    assert_eq!(bench.told(ADMIN_KEY, "prompts/list", json!({})).result, told.result);
-    assert_eq!(bench.refused(&bench.agent, "prompts/list", json!({"cursor": "a"}))["code"], -32602);
+    assert_eq!(
+        bench.result_in_both_eras(ADMIN_KEY, "prompts/list", json!({})).result,
+        reply.result
+    );
+    assert_eq!(
+        bench.error_in_both_eras(&bench.agent, "prompts/list", json!({"cursor": "a"}))["code"],
+        -32602
+    );
 }
 
 #[test]
-fn the_prompt_is_the_tools_for_the_participant_asked_for_or_the_caller() {
+fn the_prompt_is_for_the_named_participant_or_the_caller() {
     let bench = Bench::new();
     let (text, description) = prompt(&bench, &bench.agent, json!({}));
     assert!(text.starts_with("You are subagent:analysis. "), "{text}");
@@ -70,7 +76,7 @@ fn the_prompt_is_the_tools_for_the_participant_asked_for_or_the_caller() {
 }
 
 #[test]
-fn arguments_left_empty_are_left_out() {
+fn empty_arguments_are_ignored() {
     let bench = Bench::new();
     let full = prompt(&bench, &bench.agent, json!({}));
     for arguments in [
@@ -84,7 +90,7 @@ fn arguments_left_empty_are_left_out() {
 }
 
 #[test]
-fn what_did_not_fit_is_named() {
+fn omitted_entries_are_named() {
     let bench = Bench::new();
     let (_, all) = prompt(&bench, &bench.agent, json!({}));
     assert!(!all.contains("left out"), "{all}");
@@ -94,13 +100,14 @@ fn what_did_not_fit_is_named() {
     let (_, most) = prompt(&bench, &bench.agent, json!({"max_tokens": "250"}));
     assert!(most.contains(", key conventions)"), "{most}");
     let params = json!({"name": "shared_context", "arguments": {"max_tokens": "10"}});
-    is_refused(&bench, &bench.agent, params, "the shortest prompt has");
+    check_rejected(&bench, &bench.agent, params, "the shortest prompt has");
 }
 
 #[test]
-fn what_there_is_not_and_what_is_wrong_is_refused() {
+fn an_invalid_prompt_request_is_rejected() {
     let bench = Bench::new();
-    let check = |params: Value, told: &str| is_refused(&bench, &bench.agent, params, told);
+    let check =
+        |params: Value, expected: &str| check_rejected(&bench, &bench.agent, params, expected);
     let with = |arguments: Value| json!({"name": "shared_context", "arguments": arguments});
     check(json!({"name": "other"}), "Unknown prompt: \"other\"; there is shared_context");
     check(json!({"name": ""}), "Unknown prompt");
@@ -116,8 +123,9 @@ fn what_there_is_not_and_what_is_wrong_is_refused() {
     check(with(json!({"max_tokens": "18446744073709551615"})), "max_tokens");
     check(with(json!({"participant": "somebody"})), "a participant is orchestrator");
     check(with(json!({"session": "other"})), "this credential is for the session s");
-    is_refused(&bench, ADMIN_KEY, with(json!({})), "say which one with session");
-    let error = bench.refused(ADMIN_KEY, "prompts/get", with(json!({"session": "none"})));
+    check_rejected(&bench, ADMIN_KEY, with(json!({})), "say which one with session");
+    let error =
+        bench.error_in_both_eras(ADMIN_KEY, "prompts/get", with(json!({"session": "none"})));
     assert_eq!(error["data"]["error"]["code"], "SESSION_NOT_FOUND");
 }
 
@@ -125,7 +133,7 @@ fn what_there_is_not_and_what_is_wrong_is_refused() {
 fn a_failing_store_is_an_internal_error() {
     let bench = Bench::new();
     let failure = Failure::new("STORAGE_UNAVAILABLE", "the disk is away");
-    *bench.engine.fails_with.lock().unwrap() = Some(failure);
+    *bench.engine.next_failure.lock().unwrap() = Some(failure);
     let seen = bench.modern(&bench.agent, "prompts/get", json!({"name": "shared_context"}));
     assert_eq!(error(&seen)["code"], -32603);
 }

@@ -1,4 +1,4 @@
-//! Requests to `/mcp`: random ones, and such as would be right but for one thing.
+//! Generators of requests to `/mcp`: valid ones, ones with a single fault, and random ones.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::client::{LEGACY, MODERN, meta};
 
-/// What is sent to be stored.
+/// The value that generated requests write.
 pub(crate) const SENT_VALUE: &str = "sent-value-58";
 
 const METHODS: [&str; 20] = [
@@ -66,7 +66,7 @@ const URIS: [&str; 14] = [
     "file:///etc/passwd",
     "",
 ];
-/// Arguments of `shared_context` that are as they should be.
+/// Valid arguments of `shared_context`.
 const ARGUMENTS: [&str; 17] = [
     r#"{"action":"list_keys"}"#,
     r#"{"action":"list_keys","session":"s"}"#,
@@ -86,7 +86,7 @@ const ARGUMENTS: [&str; 17] = [
     r#"{"action":"changes","since":0}"#,
     r#"{"action":"prompt"}"#,
 ];
-/// JSON that may stand anywhere.
+/// JSON values for any place.
 const VALUES: [&str; 20] = [
     "null",
     "true",
@@ -139,23 +139,23 @@ const ACTIONS: [&str; 27] = [
     "no_such_action",
 ];
 
-/// A request, before it is known who sends it where.
+/// A generated request. Credential and handshake are indexes into those of the fixture.
 #[derive(Debug, Clone)]
-pub(crate) struct Sent {
+pub(crate) struct TestRequest {
     pub(crate) method: &'static str,
-    /// Of the tokens, who sends it.
-    pub(crate) who: usize,
+    /// Index of the sender among the tokens.
+    pub(crate) caller: usize,
     pub(crate) version: Option<String>,
-    /// Of the handshakes, the one it names.
+    /// Index of the handshake that it names.
     pub(crate) handshake: Option<usize>,
-    /// Whether the headers that repeat the body are there.
+    /// The request has the headers that repeat its body.
     pub(crate) repeats: bool,
-    /// More headers, which may come on top of those.
+    /// Additional headers, which may duplicate those.
     pub(crate) headers: Vec<(String, Text)>,
     pub(crate) body: Text,
 }
 
-/// A body, shown as text where a test fails.
+/// A body whose debug output is text.
 #[derive(Clone)]
 pub(crate) struct Text(pub(crate) Vec<u8>);
 
@@ -165,7 +165,7 @@ impl fmt::Debug for Text {
     }
 }
 
-/// Returns a JSON string of one of these.
+/// Generates a JSON string from one of `texts`.
 fn quoted(texts: &'static [&'static str]) -> BoxedStrategy<String> {
     select(texts).prop_map(|it| Value::from(it).to_string()).boxed()
 }
@@ -183,16 +183,16 @@ fn value() -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// Returns a list of some of these.
+/// Generates a JSON array of up to three of these values.
 fn list(of: BoxedStrategy<String>) -> BoxedStrategy<String> {
     prop::collection::vec(of, 0..4).prop_map(|it| format!("[{}]", it.join(","))).boxed()
 }
 
-/// A member of an object: its name, its chance in ten to be there, its values.
+/// A member of an object: its name, its probability in tenths, its values.
 type Member = (&'static str, u32, BoxedStrategy<String>);
 
-/// Returns an object: each of `members` is there by its chance in ten, now and then one of
-/// them twice, or under a name that is written with an escape, or another one.
+/// Generates an object in which each of `members` has its probability. Some have a duplicate
+/// member, an escaped name or an unknown member.
 fn object(members: Vec<Member>) -> BoxedStrategy<String> {
     let each: Vec<_> = members
         .into_iter()
@@ -257,7 +257,7 @@ fn arguments() -> BoxedStrategy<String> {
     prop_oneof![4 => plain(&ARGUMENTS), 3 => shared_context, 1 => subagent].boxed()
 }
 
-/// Returns a method and its parameters, which mostly fit.
+/// Generates a method and parameters that usually fit it.
 fn call(is_modern: bool) -> BoxedStrategy<(String, String)> {
     let wrong = object(vec![
         ("io.modelcontextprotocol/protocolVersion", 7, quoted(&[MODERN, LEGACY, "x"])),
@@ -311,7 +311,7 @@ fn call(is_modern: bool) -> BoxedStrategy<(String, String)> {
     .boxed()
 }
 
-/// Returns a body: most are messages, or would be but for one thing.
+/// Generates a body: mostly messages, valid or with a single fault.
 fn body(is_modern: bool) -> BoxedStrategy<Vec<u8>> {
     let id = prop_oneof![9 => Just("1".to_owned()), 2 => plain(&IDS)].boxed();
     let rest = object(vec![("id", 9, id), ("jsonrpc", 10, plain(&["\"2.0\""]))]);
@@ -374,14 +374,17 @@ fn header() -> BoxedStrategy<(String, Text)> {
     (select(&NAMES[..]).prop_map(str::to_owned), value.prop_map(Text)).boxed()
 }
 
-/// Returns a request that is modern, or of another version.
-fn sent_in(version: BoxedStrategy<Option<String>>, is_modern: bool) -> BoxedStrategy<Sent> {
+/// Generates a request of a modern or another version.
+fn request_in(
+    version: BoxedStrategy<Option<String>>,
+    is_modern: bool,
+) -> BoxedStrategy<TestRequest> {
     let method = Union::new_weighted(vec![
         (40, Just("POST").boxed()),
         (4, select(&["GET", "DELETE", "HEAD", "PUT", "OPTIONS"][..]).boxed()),
     ]);
     let headers = prop_oneof![9 => Just(Vec::new()), 1 => prop::collection::vec(header(), 1..3)];
-    // Mostly none, or one's own.
+    // Mostly none or the caller's own.
     let handshake = prop_oneof![4 => Just(None), 3 => Just(Some(None)), 1 => (0..6_usize).prop_map(|it| Some(Some(it)))];
     let repeats = prop::bool::weighted(0.95);
     (
@@ -393,27 +396,27 @@ fn sent_in(version: BoxedStrategy<Option<String>>, is_modern: bool) -> BoxedStra
         headers,
         body(is_modern),
     )
-        .prop_map(|(method, who, version, handshake, repeats, mut headers, body)| {
+        .prop_map(|(method, caller, version, handshake, repeats, mut headers, body)| {
             if method == "GET" {
                 headers.push(("accept".to_owned(), Text(b"text/event-stream".to_vec())));
             }
-            let handshake = handshake.map(|it| it.unwrap_or(who));
-            Sent { method, who, version, handshake, repeats, headers, body: Text(body) }
+            let handshake = handshake.map(|it| it.unwrap_or(caller));
+            TestRequest { method, caller, version, handshake, repeats, headers, body: Text(body) }
         })
         .boxed()
 }
 
-/// Any request.
-pub(crate) fn sent() -> BoxedStrategy<Sent> {
+/// Generates a request of any version.
+pub(crate) fn any_request() -> BoxedStrategy<TestRequest> {
     let older = prop_oneof![
         5 => Just(Some(LEGACY.to_owned())),
         1 => Just(None),
         1 => select(&["2025-06-18", "2024-11-05", "x", ""][..]).prop_map(|it| Some(it.to_owned())),
     ];
     prop_oneof![
-        9 => sent_in(Just(Some(MODERN.to_owned())).boxed(), true),
-        1 => sent_in(Just(Some(MODERN.to_owned())).boxed(), false),
-        8 => sent_in(older.boxed(), false),
+        9 => request_in(Just(Some(MODERN.to_owned())).boxed(), true),
+        1 => request_in(Just(Some(MODERN.to_owned())).boxed(), false),
+        8 => request_in(older.boxed(), false),
     ]
     .boxed()
 }

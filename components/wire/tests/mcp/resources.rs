@@ -7,13 +7,13 @@ use shared_context_codec::Failure;
 
 use crate::{
     bench::{ADMIN_KEY, Bench},
-    both::error,
+    both_eras::error,
 };
 
 const HOUR_MS: u64 = 3_600_000;
 const SKILL: &str = "skill://shared-context/SKILL.md";
 
-/// Returns a server whose session `s` has `count` entries, `k000` and on.
+/// Creates a server whose session `s` has `count` entries, from `k000` on.
 fn with_entries(count: usize) -> Bench {
     let bench = Bench::new();
     for it in 0..count {
@@ -27,26 +27,26 @@ fn uris(result: &Value) -> Vec<String> {
     resources.iter().map(|it| it["uri"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Returns every page of the list, as `token` sees it.
+/// Returns the URIs of every page of the list for `token`.
 #[track_caller]
 fn pages(bench: &Bench, token: &str) -> Vec<Vec<String>> {
     let mut pages = Vec::new();
     let mut params = json!({});
     loop {
-        let told = bench.told(token, "resources/list", params);
-        told.may_be_kept(0, "private");
-        pages.push(uris(&told.result));
-        match told.result.get("nextCursor") {
+        let reply = bench.result_in_both_eras(token, "resources/list", params);
+        reply.check_cacheable(0, "private");
+        pages.push(uris(&reply.result));
+        match reply.result.get("nextCursor") {
             Some(cursor) => params = json!({ "cursor": cursor }),
             None => return pages,
         }
     }
 }
 
-/// The entry `key` is not there for `token`, nor told apart from what is nowhere.
+/// Checks that `uri` is not found for `token`, with the same error as for an unknown resource.
 #[track_caller]
 fn is_not_found(bench: &Bench, token: &str, uri: &str) {
-    let [modern, legacy] = bench.refusals(token, "resources/read", json!({ "uri": uri }));
+    let [modern, legacy] = bench.errors_by_era(token, "resources/read", json!({ "uri": uri }));
     assert_eq!((&modern["code"], &legacy["code"]), (&json!(-32602), &json!(-32002)), "{uri}");
     assert_eq!(modern["message"], legacy["message"]);
     assert!(modern["message"].as_str().unwrap().starts_with("Resource not found"), "{modern}");
@@ -56,15 +56,18 @@ fn is_not_found(bench: &Bench, token: &str, uri: &str) {
 }
 
 #[test]
-fn the_list_tells_what_the_caller_can_see() {
+fn the_list_contains_visible_resources_only() {
     let bench = Bench::new();
-    bench.does(&bench.agent, &json!({"action": "write", "key": "scope", "value": "Find it."}));
-    bench.does(&bench.agent, &json!({"action": "write", "key": "scope", "value": "Find it all."}));
+    bench.use_tool(&bench.agent, &json!({"action": "write", "key": "scope", "value": "Find it."}));
+    bench.use_tool(
+        &bench.agent,
+        &json!({"action": "write", "key": "scope", "value": "Find it all."}),
+    );
     let write =
         json!({"action": "write", "key": "plan", "value": "x", "readable_by": ["orchestrator"]});
-    bench.does(&bench.orchestrator, &write);
-    let seen = bench.told(&bench.agent, "resources/list", json!({}));
-    seen.may_be_kept(0, "private");
+    bench.use_tool(&bench.orchestrator, &write);
+    let seen = bench.result_in_both_eras(&bench.agent, "resources/list", json!({}));
+    seen.check_cacheable(0, "private");
     let resources = seen.result["resources"].as_array().unwrap();
     assert_eq!(uris(&seen.result), ["session://s/keys", SKILL, "session://s/entries/scope"]);
     assert_eq!(
@@ -83,24 +86,28 @@ fn the_list_tells_what_the_caller_can_see() {
     assert_eq!(resources[1]["mimeType"], "text/markdown");
     assert!(seen.result.get("nextCursor").is_none());
 
-    let all = bench.told(&bench.orchestrator, "resources/list", json!({}));
+    let all = bench.result_in_both_eras(&bench.orchestrator, "resources/list", json!({}));
     let plan = "session://s/entries/plan";
     assert_eq!(uris(&all.result)[2..], [plan, "session://s/entries/scope"]);
     assert_eq!(all.result["resources"][2]["description"], "version 1 by orchestrator, 1 token");
 }
 
 #[test]
-fn the_operator_who_has_every_session_is_told_of_the_skill_and_templates() {
+fn the_operator_gets_only_the_skill_and_the_templates() {
     let bench = with_entries(1);
     assert_eq!(pages(&bench, ADMIN_KEY), [[SKILL]]);
-    let error = bench.refused(ADMIN_KEY, "resources/list", json!({"cursor": "YWZ0ZXIgYQ"}));
+    let error =
+        bench.error_in_both_eras(ADMIN_KEY, "resources/list", json!({"cursor": "YWZ0ZXIgYQ"}));
     assert_eq!(error["code"], -32602, "{error}");
     let read = json!({"uri": "session://s/entries/k000"});
-    assert_eq!(bench.told(ADMIN_KEY, "resources/read", read).result["contents"][0]["text"], "x");
+    assert_eq!(
+        bench.result_in_both_eras(ADMIN_KEY, "resources/read", read).result["contents"][0]["text"],
+        "x"
+    );
 }
 
 #[test]
-fn pages_have_a_hundred_resources_and_hold_each_once() {
+fn pages_have_100_resources_without_duplicates() {
     for (entries, expected) in [
         (0, vec![2]),
         (97, vec![99]),
@@ -119,40 +126,42 @@ fn pages_have_a_hundred_resources_and_hold_each_once() {
 }
 
 #[test]
-fn what_changes_between_two_pages_shifts_nothing() {
+fn a_change_between_two_pages_shifts_nothing() {
     let bench = with_entries(150);
-    let first = bench.told(&bench.agent, "resources/list", json!({})).result;
+    let first = bench.result_in_both_eras(&bench.agent, "resources/list", json!({})).result;
     assert_eq!(uris(&first).last().unwrap(), "session://s/entries/k097");
     bench.write("a");
-    bench.does(&bench.agent, &json!({"action": "delete", "key": "k097"}));
-    bench.does(&bench.agent, &json!({"action": "delete", "key": "k098"}));
+    bench.use_tool(&bench.agent, &json!({"action": "delete", "key": "k097"}));
+    bench.use_tool(&bench.agent, &json!({"action": "delete", "key": "k098"}));
     let params = json!({"cursor": first["nextCursor"]});
-    let second = bench.told(&bench.agent, "resources/list", params).result;
+    let second = bench.result_in_both_eras(&bench.agent, "resources/list", params).result;
     assert_eq!(uris(&second)[0], "session://s/entries/k099");
     assert_eq!(uris(&second).len(), 51);
 }
 
 #[test]
-fn a_cursor_that_no_page_gave_is_refused() {
+fn an_invalid_cursor_is_rejected() {
     let bench = with_entries(120);
     for cursor in [json!("2"), json!(""), json!("k097"), json!("azA5Nw"), json!(2), json!({})] {
-        let error = bench.refused(&bench.agent, "resources/list", json!({ "cursor": cursor }));
+        let error =
+            bench.error_in_both_eras(&bench.agent, "resources/list", json!({ "cursor": cursor }));
         assert_eq!(error["code"], -32602, "{cursor}");
         assert!(error["message"].as_str().unwrap().contains("cursor"), "{error}");
     }
-    let null = bench.told(&bench.agent, "resources/list", json!({"cursor": null}));
+    let null = bench.result_in_both_eras(&bench.agent, "resources/list", json!({"cursor": null}));
     assert_eq!(uris(&null.result).len(), 100);
-    let error = bench.refused(&bench.agent, "resources/templates/list", json!({"cursor": "a"}));
+    let error =
+        bench.error_in_both_eras(&bench.agent, "resources/templates/list", json!({"cursor": "a"}));
     assert_eq!(error["code"], -32602);
 }
 
 #[test]
-fn the_templates_are_those_of_keys_and_entries() {
+fn there_are_templates_for_keys_and_entries() {
     let bench = Bench::new();
     for token in [&*bench.agent, ADMIN_KEY] {
-        let told = bench.told(token, "resources/templates/list", json!({}));
-        told.may_be_kept(HOUR_MS, "public");
-        let templates = told.result["resourceTemplates"].as_array().unwrap();
+        let reply = bench.result_in_both_eras(token, "resources/templates/list", json!({}));
+        reply.check_cacheable(HOUR_MS, "public");
+        let templates = reply.result["resourceTemplates"].as_array().unwrap();
         let seen: Vec<[&str; 2]> = templates
             .iter()
             .map(|it| ["uriTemplate", "mimeType"].map(|name| it[name].as_str().unwrap()))
@@ -169,18 +178,19 @@ fn the_templates_are_those_of_keys_and_entries() {
 }
 
 #[test]
-fn an_entry_is_read_as_text_with_what_is_known_of_it() {
+fn an_entry_is_read_as_text_with_its_metadata() {
     let bench = Bench::new();
     let value = "Über \"alles\":\n\t{\"a\": 1}\u{2028}";
     bench.write("other");
-    bench.does(&bench.agent, &json!({"action": "write", "key": "scope", "value": "x"}));
-    bench.does(&bench.agent, &json!({"action": "write", "key": "scope", "value": value}));
+    bench.use_tool(&bench.agent, &json!({"action": "write", "key": "scope", "value": "x"}));
+    bench.use_tool(&bench.agent, &json!({"action": "write", "key": "scope", "value": value}));
     let uri = "session://s/entries/scope";
-    let told = bench.told(&bench.orchestrator, "resources/read", json!({ "uri": uri }));
-    told.may_be_kept(0, "private");
-    let revision = &told.result["contents"][0]["_meta"]["shared-context/revision"];
+    let reply =
+        bench.result_in_both_eras(&bench.orchestrator, "resources/read", json!({ "uri": uri }));
+    reply.check_cacheable(0, "private");
+    let revision = &reply.result["contents"][0]["_meta"]["shared-context/revision"];
     assert_eq!(
-        told.result,
+        reply.result,
         json!({"contents": [{
             "uri": uri,
             "mimeType": "text/plain",
@@ -198,18 +208,18 @@ fn an_entry_is_read_as_text_with_what_is_known_of_it() {
 }
 
 #[test]
-fn a_key_behind_a_prefix_is_read_by_the_uri_listed_and_by_the_one_a_template_makes() {
+fn a_prefixed_key_is_read_by_listed_and_template_uri() {
     let bench = Bench::new();
     let session = json!({"session_id": "p", "config": {"allows_prefixes": true}}).to_string();
     let created = bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], &session, 201, "");
     let token = created.json()["credential"].as_str().unwrap().to_owned();
     let write = r#"{"action":"write","key":"inv:findings","value":"It is the valve."}"#;
     bench.check_as(&token, "POST /v1/sessions/p/shared_context", &[], write, 200, "");
-    let listed = bench.told(&token, "resources/list", json!({}));
+    let listed = bench.result_in_both_eras(&token, "resources/list", json!({}));
     assert_eq!(uris(&listed.result)[2], "session://p/entries/inv:findings");
     for uri in ["session://p/entries/inv:findings", "session://p/entries/inv%3Afindings"] {
-        let told = bench.told(&token, "resources/read", json!({ "uri": uri }));
-        let contents = &told.result["contents"][0];
+        let reply = bench.result_in_both_eras(&token, "resources/read", json!({ "uri": uri }));
+        let contents = &reply.result["contents"][0];
         assert_eq!(
             (&contents["uri"], &contents["text"]),
             (&json!(uri), &json!("It is the valve."))
@@ -219,11 +229,11 @@ fn a_key_behind_a_prefix_is_read_by_the_uri_listed_and_by_the_one_a_template_mak
 }
 
 #[test]
-fn the_keys_are_read_as_the_tool_lists_them() {
+fn the_keys_resource_equals_the_list_of_the_tool() {
     let bench = with_entries(3);
     let uri = "session://s/keys";
-    let told = bench.told(&bench.agent, "resources/read", json!({ "uri": uri }));
-    told.may_be_kept(0, "private");
+    let reply = bench.result_in_both_eras(&bench.agent, "resources/read", json!({ "uri": uri }));
+    reply.check_cacheable(0, "private");
     let listed = bench.check(
         "POST /v1/sessions/s/shared_context",
         r#"{"action":"list_keys"}"#,
@@ -231,11 +241,11 @@ fn the_keys_are_read_as_the_tool_lists_them() {
         r#""key_count":3"#,
     );
     let contents = json!([{"uri": uri, "mimeType": "application/json", "text": listed.body}]);
-    assert_eq!(told.result, json!({ "contents": contents }));
+    assert_eq!(reply.result, json!({ "contents": contents }));
 }
 
 #[test]
-fn what_there_is_not_is_not_found() {
+fn an_unknown_resource_is_not_found() {
     let bench = with_entries(1);
     for uri in [
         "session://s/entries/none",
@@ -264,7 +274,7 @@ fn what_there_is_not_is_not_found() {
 }
 
 #[test]
-fn what_the_caller_may_not_see_is_told_as_what_there_is_not() {
+fn a_hidden_resource_is_reported_as_not_found() {
     let bench = Bench::new();
     let other = bench.create("other");
     for token in [&bench.orchestrator, &other] {
@@ -273,9 +283,9 @@ fn what_the_caller_may_not_see_is_told_as_what_there_is_not() {
         let write = r#"{"action":"write","key":"plan","value":"x","readable_by":["orchestrator"]}"#;
         bench.check_as(token, &target, &[], write, 200, "");
     }
-    // Hidden by the entry.
+    // Hidden by the access rules of the entry.
     is_not_found(&bench, &bench.agent, "session://s/entries/plan");
-    // Of another session, whether there is one or not: the store is not even asked.
+    // A URI of another session, existing or not, is rejected without a request to the engine.
     bench.engine.requests.lock().unwrap().clear();
     for session in ["other", "none"] {
         is_not_found(&bench, &bench.agent, &format!("session://{session}/entries/plan"));
@@ -283,7 +293,7 @@ fn what_the_caller_may_not_see_is_told_as_what_there_is_not() {
         is_not_found(&bench, &bench.orchestrator, &format!("session://{session}/keys"));
     }
     assert_eq!(bench.engine.requests.lock().unwrap().len(), 0);
-    // Hidden by the credential.
+    // Hidden by the limited credential.
     bench.write("scope");
     let invite = r#"{"participant":"subagent:b","keys":["findings_*"]}"#;
     let target = "POST /v1/sessions/s/credentials";
@@ -294,23 +304,24 @@ fn what_the_caller_may_not_see_is_told_as_what_there_is_not() {
 }
 
 #[test]
-fn a_request_without_uri_is_refused() {
+fn a_request_without_uri_is_rejected() {
     let bench = Bench::new();
-    for (params, told) in [
+    for (params, expected) in [
         (json!({}), "uri is missing"),
         (json!({"uri": null}), "uri is missing"),
         (json!({"uri": 7}), "uri must be a string"),
         (json!({"uri": ["session://s/keys"]}), "uri must be a string"),
     ] {
-        let error = bench.refused(&bench.agent, "resources/read", params);
-        assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!(told)));
+        let error = bench.error_in_both_eras(&bench.agent, "resources/read", params);
+        assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!(expected)));
     }
 }
 
 #[test]
-fn a_failing_store_is_no_missing_resource() {
+fn a_failing_store_is_not_reported_as_not_found() {
     let bench = with_entries(1);
-    let fails = |code| *bench.engine.fails_with.lock().unwrap() = Some(Failure::new(code, "away"));
+    let fails =
+        |code| *bench.engine.next_failure.lock().unwrap() = Some(Failure::new(code, "away"));
     for (method, params) in [
         ("resources/list", json!({})),
         ("resources/read", json!({"uri": "session://s/keys"})),
@@ -326,12 +337,12 @@ fn a_failing_store_is_no_missing_resource() {
                 assert_eq!(error["data"]["error"]["code"], code);
             }
         }
-        bench.told(&bench.agent, method, params);
+        bench.result_in_both_eras(&bench.agent, method, params);
     }
 }
 
 #[test]
-fn a_void_credential_is_told_by_http() {
+fn a_void_credential_gets_http_401() {
     let bench = with_entries(1);
     bench.check_as(ADMIN_KEY, "DELETE /v1/sessions/s", &[], "", 200, "");
     bench.create("s");
@@ -357,13 +368,13 @@ fn a_void_credential_is_told_by_http() {
 }
 
 #[test]
-fn the_skill_is_read_as_it_is_listed() {
+fn the_skill_is_read_as_listed() {
     let bench = Bench::new();
     let mut texts = BTreeSet::new();
     for token in [&*bench.agent, &*bench.orchestrator, ADMIN_KEY] {
-        let told = bench.told(token, "resources/read", json!({ "uri": SKILL }));
-        told.may_be_kept(HOUR_MS, "public");
-        let contents = &told.result["contents"][0];
+        let reply = bench.result_in_both_eras(token, "resources/read", json!({ "uri": SKILL }));
+        reply.check_cacheable(HOUR_MS, "public");
+        let contents = &reply.result["contents"][0];
         assert_eq!(
             (&contents["uri"], &contents["mimeType"]),
             (&json!(SKILL), &json!("text/markdown"))
@@ -373,7 +384,7 @@ fn the_skill_is_read_as_it_is_listed() {
     }
     let [text] = &*texts.into_iter().collect::<Vec<_>>() else { panic!("one text for all") };
     assert!(text.starts_with("---\nname: shared-context\ndescription: "), "{text}");
-    let listed = bench.told(&bench.agent, "resources/list", json!({})).result;
+    let listed = bench.result_in_both_eras(&bench.agent, "resources/list", json!({})).result;
     assert_eq!(listed["resources"][1]["uri"], SKILL);
     assert_eq!(listed["resources"][1]["size"], text.len());
 }

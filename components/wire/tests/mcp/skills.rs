@@ -6,50 +6,50 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     bench::{ADMIN_KEY, Bench},
-    both::error,
+    both_eras::error,
 };
 
 const SKILL: &str = "skill://shared-context/SKILL.md";
 const HOUR_MS: u64 = 3_600_000;
 
-/// Bytes as a host takes them from `resources/read`.
+/// Returns the text of the skill from `resources/read`.
 fn read(bench: &Bench) -> String {
-    let told = bench.told(&bench.agent, "resources/read", json!({ "uri": SKILL }));
-    told.result["contents"][0]["text"].as_str().unwrap().to_owned()
+    let reply = bench.result_in_both_eras(&bench.agent, "resources/read", json!({ "uri": SKILL }));
+    reply.result["contents"][0]["text"].as_str().unwrap().to_owned()
 }
 
 #[test]
-fn the_list_tells_of_the_skill_all_that_a_host_verifies() {
+fn the_list_has_all_that_a_host_verifies() {
     let bench = Bench::new();
-    let told = bench.told_modern(&bench.agent, "skills/list", json!({}));
-    told.may_be_kept(HOUR_MS, "public");
+    let reply = bench.cacheable_result(&bench.agent, "skills/list", json!({}));
+    reply.check_cacheable(HOUR_MS, "public");
     let text = read(&bench);
     let digest = format!("sha256:{:x}", Bytes::copy_from_slice(&Sha256::digest(&text)));
     let (yaml, _) = text.strip_prefix("---\n").unwrap().split_once("\n---\n").unwrap();
     let frontmatter: Value = serde_saphyr::from_str(yaml).unwrap();
     let resources = json!([{"uri": SKILL, "digest": digest, "size": text.len()}]);
     let skill = json!({"uri": SKILL, "frontmatter": frontmatter, "resources": resources});
-    assert_eq!(told.result, json!({"skills": [skill]}));
+    assert_eq!(reply.result, json!({"skills": [skill]}));
     assert_eq!(skill["frontmatter"]["name"], "shared-context");
-    let listed = bench.told(&bench.agent, "resources/list", json!({})).result;
+    let listed = bench.result_in_both_eras(&bench.agent, "resources/list", json!({})).result;
     for member in ["name", "description"] {
         assert_eq!(listed["resources"][1][member], skill["frontmatter"][member]);
     }
 }
 
 #[test]
-fn the_skill_is_got_as_it_is_listed_by_everyone() {
+fn every_caller_gets_the_skill_as_listed() {
     let bench = Bench::new();
     for token in [&*bench.agent, &*bench.orchestrator, ADMIN_KEY] {
-        let listed = bench.told_modern(token, "skills/list", json!({})).result;
-        let got = bench.told_modern(token, "skills/get", json!({ "uri": SKILL }));
-        got.may_be_kept(HOUR_MS, "public");
+        let listed = bench.cacheable_result(token, "skills/list", json!({})).result;
+        let got = bench.cacheable_result(token, "skills/get", json!({ "uri": SKILL }));
+        got.check_cacheable(HOUR_MS, "public");
         assert_eq!(got.result, json!({"skill": listed["skills"][0]}));
     }
 }
 
 #[test]
-fn a_skill_there_is_not_is_an_invalid_parameter() {
+fn an_unknown_skill_is_an_invalid_parameter() {
     let bench = Bench::new();
     for uri in [
         "skill://other/SKILL.md",
@@ -73,7 +73,7 @@ fn a_skill_there_is_not_is_an_invalid_parameter() {
 }
 
 #[test]
-fn the_extension_is_of_2026_07_28_and_later_but_the_skill_is_read_in_any_version() {
+fn only_the_modern_version_has_the_skills_extension() {
     let bench = Bench::new();
     for (method, params) in [("skills/list", json!({})), ("skills/get", json!({ "uri": SKILL }))] {
         let error = error(&bench.legacy(&bench.agent, None, method, params));

@@ -4,36 +4,44 @@ use serde_json::{Value, json};
 
 use crate::bench::{ADMIN_KEY, Bench};
 
-/// Returns what the tool told, and whether it refused; both forms of it agree.
+/// Returns the content of a tool result and its error flag. Text and structured content must
+/// agree.
 #[track_caller]
-fn told(result: &Value) -> (Value, bool) {
-    let told = &result["structuredContent"];
+fn unpack(result: &Value) -> (Value, bool) {
+    let content = &result["structuredContent"];
     let text = result["content"][0]["text"].as_str().unwrap();
-    assert_eq!(*told, serde_json::from_str::<Value>(text).unwrap());
+    assert_eq!(*content, serde_json::from_str::<Value>(text).unwrap());
     assert_eq!(result["content"].as_array().unwrap().len(), 1);
-    (told.clone(), result["isError"].as_bool().unwrap())
+    (content.clone(), result["isError"].as_bool().unwrap())
 }
 
 #[track_caller]
-fn refused(bench: &Bench, token: &str, name: &str, arguments: Value, code: &str, warning: &str) {
+fn check_rejected(
+    bench: &Bench,
+    token: &str,
+    name: &str,
+    arguments: Value,
+    code: &str,
+    warning: &str,
+) {
     let params = json!({"name": name, "arguments": arguments});
-    let (told, is_error) = told(&bench.modern_result(token, "tools/call", params));
-    assert!(is_error, "{told}");
-    assert_eq!(told["error"]["code"], code, "{told}");
-    let message = told["error"]["message"].as_str().unwrap();
+    let (content, is_error) = unpack(&bench.modern_result(token, "tools/call", params));
+    assert!(is_error, "{content}");
+    assert_eq!(content["error"]["code"], code, "{content}");
+    let message = content["error"]["message"].as_str().unwrap();
     assert!(message.contains(warning), "{message}");
 }
 
 #[test]
-fn a_call_is_answered_as_the_json_tool_answers() {
+fn a_call_returns_the_reply_of_the_json_tool() {
     let bench = Bench::new();
     let write = json!({"action": "write", "key": "scope", "value": "Find \"it\".\n\u{e4}"});
-    let (written, is_error) = told(&bench.call(&bench.orchestrator, write));
+    let (written, is_error) = unpack(&bench.call(&bench.orchestrator, write));
     assert!(!is_error);
     assert_eq!(written["version"], 1);
     let read = r#"{"action":"read","key":"scope"}"#;
     let rest = bench.check("POST /v1/sessions/s/shared_context", read, 200, "");
-    let (seen, _) = told(&bench.call(&bench.agent, json!({"action": "read", "key": "scope"})));
+    let (seen, _) = unpack(&bench.call(&bench.agent, json!({"action": "read", "key": "scope"})));
     assert_eq!(seen, rest.json());
     let legacy = bench.legacy_result(
         &bench.agent,
@@ -41,19 +49,33 @@ fn a_call_is_answered_as_the_json_tool_answers() {
         "tools/call",
         json!({"name": "shared_context", "arguments": {"action": "read", "key": "scope"}}),
     );
-    assert_eq!(told(&legacy).0, rest.json());
+    assert_eq!(unpack(&legacy).0, rest.json());
     assert!(legacy.get("resultType").is_none());
 }
 
 #[test]
-fn a_refusal_is_a_result_an_agent_can_act_on() {
+fn an_error_is_a_result_that_an_agent_can_act_on() {
     let bench = Bench::new();
     let (agent, tool) = (&bench.agent, "shared_context");
-    refused(&bench, agent, tool, json!({"action": "read", "key": "gone"}), "KEY_NOT_FOUND", "gone");
-    refused(&bench, agent, tool, json!({}), "MALFORMED_REQUEST", "action");
-    refused(&bench, agent, tool, json!({"action": "x"}), "MALFORMED_REQUEST", "list_keys");
-    refused(&bench, agent, tool, json!({"action": "read", "key": "A B"}), "INVALID_KEY", "a-z");
-    refused(
+    check_rejected(
+        &bench,
+        agent,
+        tool,
+        json!({"action": "read", "key": "gone"}),
+        "KEY_NOT_FOUND",
+        "gone",
+    );
+    check_rejected(&bench, agent, tool, json!({}), "MALFORMED_REQUEST", "action");
+    check_rejected(&bench, agent, tool, json!({"action": "x"}), "MALFORMED_REQUEST", "list_keys");
+    check_rejected(
+        &bench,
+        agent,
+        tool,
+        json!({"action": "read", "key": "A B"}),
+        "INVALID_KEY",
+        "a-z",
+    );
+    check_rejected(
         &bench,
         agent,
         tool,
@@ -61,7 +83,7 @@ fn a_refusal_is_a_result_an_agent_can_act_on() {
         "MALFORMED_REQUEST",
         "x",
     );
-    refused(
+    check_rejected(
         &bench,
         agent,
         tool,
@@ -69,7 +91,7 @@ fn a_refusal_is_a_result_an_agent_can_act_on() {
         "FORBIDDEN",
         "orchestrator",
     );
-    refused(
+    check_rejected(
         &bench,
         agent,
         tool,
@@ -80,7 +102,7 @@ fn a_refusal_is_a_result_an_agent_can_act_on() {
 }
 
 #[test]
-fn what_no_agent_can_mend_is_an_error_of_the_protocol() {
+fn an_invalid_call_is_an_error_of_the_protocol() {
     let bench = Bench::new();
     for params in [
         json!({"name": "other", "arguments": {}}),
@@ -96,15 +118,15 @@ fn what_no_agent_can_mend_is_an_error_of_the_protocol() {
 }
 
 #[test]
-fn the_session_is_the_credentials_unless_the_admin_names_one() {
+fn only_the_admin_names_the_session() {
     let bench = Bench::new();
     bench.create("other");
     let tool = "shared_context";
     let list = |session: &str| json!({"action": "list_keys", "session": session});
-    assert!(!told(&bench.call(&bench.agent, list("s"))).1);
-    refused(&bench, &bench.agent, tool, list("other"), "FORBIDDEN", "the session s");
-    assert!(!told(&bench.call(ADMIN_KEY, list("other"))).1);
-    refused(
+    assert!(!unpack(&bench.call(&bench.agent, list("s"))).1);
+    check_rejected(&bench, &bench.agent, tool, list("other"), "FORBIDDEN", "the session s");
+    assert!(!unpack(&bench.call(ADMIN_KEY, list("other"))).1);
+    check_rejected(
         &bench,
         ADMIN_KEY,
         tool,
@@ -112,43 +134,58 @@ fn the_session_is_the_credentials_unless_the_admin_names_one() {
         "MALFORMED_REQUEST",
         "session",
     );
-    refused(&bench, ADMIN_KEY, tool, list("gone"), "SESSION_NOT_FOUND", "gone");
+    check_rejected(&bench, ADMIN_KEY, tool, list("gone"), "SESSION_NOT_FOUND", "gone");
 }
 
 #[test]
-fn an_orchestrator_lets_a_subagent_take_part() {
+fn an_orchestrator_mints_a_credential_for_a_subagent() {
     let bench = Bench::new();
     let params = json!({"name": "subagent", "arguments": {
         "task": "analysis", "id": "3", "ttl_seconds": 600, "keys": ["inv_*", "scope"],
     }});
-    let (handed, is_error) = told(&bench.modern_result(&bench.orchestrator, "tools/call", params));
-    assert!(!is_error, "{handed}");
-    assert_eq!(handed["participant"], "subagent:analysis:3");
-    assert_eq!(handed["session"], "s");
-    assert_eq!(handed["expires_at"], "2026-02-20T14:40:00Z");
-    let credential = handed["credential"].as_str().unwrap();
+    let (invited, is_error) =
+        unpack(&bench.modern_result(&bench.orchestrator, "tools/call", params));
+    assert!(!is_error, "{invited}");
+    assert_eq!(invited["participant"], "subagent:analysis:3");
+    assert_eq!(invited["session"], "s");
+    assert_eq!(invited["expires_at"], "2026-02-20T14:40:00Z");
+    let credential = invited["credential"].as_str().unwrap();
     let write = |key: &str| json!({"action": "write", "key": key, "value": "x"});
-    let (written, _) = told(&bench.call(credential, write("inv_cause")));
+    let (written, _) = unpack(&bench.call(credential, write("inv_cause")));
     assert_eq!(written["written_by"], "subagent:analysis:3");
-    refused(&bench, credential, "shared_context", write("other"), "FORBIDDEN", "inv_*");
+    check_rejected(&bench, credential, "shared_context", write("other"), "FORBIDDEN", "inv_*");
     bench.call(&bench.orchestrator, write("other"));
     let read = json!({"action": "read", "key": "other"});
-    refused(&bench, credential, "shared_context", read, "KEY_NOT_FOUND", "other");
+    check_rejected(&bench, credential, "shared_context", read, "KEY_NOT_FOUND", "other");
 }
 
 #[test]
-fn only_the_orchestrator_and_the_operator_let_others_take_part() {
+fn only_orchestrator_and_operator_mint_credentials() {
     let bench = Bench::new();
     let tool = "subagent";
-    refused(&bench, &bench.agent, tool, json!({"task": "a"}), "FORBIDDEN", "orchestrator");
+    check_rejected(&bench, &bench.agent, tool, json!({"task": "a"}), "FORBIDDEN", "orchestrator");
     let orchestrator = &bench.orchestrator;
-    refused(&bench, orchestrator, tool, json!({}), "MALFORMED_REQUEST", "task is missing");
-    refused(&bench, orchestrator, tool, json!({"task": "a b"}), "MALFORMED_REQUEST", "participant");
-    // Its writes would read like the orchestrator's own.
+    check_rejected(&bench, orchestrator, tool, json!({}), "MALFORMED_REQUEST", "task is missing");
+    check_rejected(
+        &bench,
+        orchestrator,
+        tool,
+        json!({"task": "a b"}),
+        "MALFORMED_REQUEST",
+        "participant",
+    );
+    // Writes by this subagent would look like the orchestrator's own.
     let named = json!({"task": "Orchestrator"});
-    refused(&bench, orchestrator, tool, named, "MALFORMED_REQUEST", "taken for the orchestrator");
-    // Otherwise this would be the subagent 3 of the task review.
-    refused(
+    check_rejected(
+        &bench,
+        orchestrator,
+        tool,
+        named,
+        "MALFORMED_REQUEST",
+        "taken for the orchestrator",
+    );
+    // Otherwise this would be subagent 3 of the task `review`.
+    check_rejected(
         &bench,
         orchestrator,
         tool,
@@ -156,7 +193,7 @@ fn only_the_orchestrator_and_the_operator_let_others_take_part() {
         "MALFORMED_REQUEST",
         "task holds a colon",
     );
-    refused(
+    check_rejected(
         &bench,
         orchestrator,
         tool,
@@ -164,8 +201,8 @@ fn only_the_orchestrator_and_the_operator_let_others_take_part() {
         "MALFORMED_REQUEST",
         "id holds a colon",
     );
-    refused(&bench, orchestrator, tool, json!({"task": 7}), "MALFORMED_REQUEST", "string");
-    refused(
+    check_rejected(&bench, orchestrator, tool, json!({"task": 7}), "MALFORMED_REQUEST", "string");
+    check_rejected(
         &bench,
         orchestrator,
         tool,
@@ -173,7 +210,7 @@ fn only_the_orchestrator_and_the_operator_let_others_take_part() {
         "MALFORMED_REQUEST",
         "60",
     );
-    refused(
+    check_rejected(
         &bench,
         orchestrator,
         tool,
@@ -181,7 +218,7 @@ fn only_the_orchestrator_and_the_operator_let_others_take_part() {
         "MALFORMED_REQUEST",
         "ttl_seconds",
     );
-    refused(
+    check_rejected(
         &bench,
         orchestrator,
         tool,
@@ -189,7 +226,7 @@ fn only_the_orchestrator_and_the_operator_let_others_take_part() {
         "MALFORMED_REQUEST",
         "role",
     );
-    refused(
+    check_rejected(
         &bench,
         orchestrator,
         tool,
@@ -197,7 +234,7 @@ fn only_the_orchestrator_and_the_operator_let_others_take_part() {
         "MALFORMED_REQUEST",
         "A*",
     );
-    refused(
+    check_rejected(
         &bench,
         orchestrator,
         tool,
@@ -205,7 +242,7 @@ fn only_the_orchestrator_and_the_operator_let_others_take_part() {
         "FORBIDDEN",
         "session s",
     );
-    refused(&bench, ADMIN_KEY, tool, json!({"task": "a"}), "MALFORMED_REQUEST", "session");
+    check_rejected(&bench, ADMIN_KEY, tool, json!({"task": "a"}), "MALFORMED_REQUEST", "session");
     let names = |token: &str| -> Vec<Value> {
         let listed = bench.modern_result(token, "tools/list", json!({}));
         listed["tools"].as_array().unwrap().iter().map(|it| it["name"].clone()).collect()
@@ -216,25 +253,25 @@ fn only_the_orchestrator_and_the_operator_let_others_take_part() {
 }
 
 #[test]
-fn agents_agree_on_a_state_in_rounds() {
+fn agents_merge_deltas_in_rounds() {
     let bench = Bench::new();
     let tool = "delta_rounds";
     let call = |token: &str, arguments: Value| {
         let params = json!({"name": tool, "arguments": arguments});
-        let (told, is_error) = told(&bench.modern_result(token, "tools/call", params));
-        assert!(!is_error, "{told}");
-        told
+        let (content, is_error) = unpack(&bench.modern_result(token, "tools/call", params));
+        assert!(!is_error, "{content}");
+        content
     };
     let delta = |value: Value| {
         json!({"action": "propose_deltas", "deltas": [
             {"operation": "add", "path": "$.rules", "value": value, "provenance": "seen"},
         ]})
     };
-    refused(&bench, &bench.agent, tool, delta(json!(1)), "ROUND_NOT_OPEN", "open_round");
+    check_rejected(&bench, &bench.agent, tool, delta(json!(1)), "ROUND_NOT_OPEN", "open_round");
     let plan = json!({"action": "open_round", "weights": [{"participant": "*", "weight": 0.5}]});
     call(&bench.orchestrator, plan);
     assert_eq!(call(&bench.agent, delta(json!({"holds": null})))["last_sequence"], 1);
-    // An argument of the wire's beside one that is any JSON.
+    // An argument of the wire next to one that may be any JSON.
     let mut named = delta(Value::Null);
     named["session"] = json!("s");
     assert_eq!(call(&bench.agent, named)["last_sequence"], 2);
@@ -246,14 +283,14 @@ fn agents_agree_on_a_state_in_rounds() {
     assert_eq!(seen.json(), state, "over HTTP the JSON tool is one");
 }
 
-/// A client that allowed `shared_context` and not `delta_rounds` had rounds closed all
-/// the same: `shared_context` took every action. Each tool takes what it lists now.
+/// A client that allowed `shared_context` but not `delta_rounds` could still have rounds closed,
+/// because `shared_context` accepted every action. Each tool now accepts only what it lists.
 #[test]
-fn a_tool_takes_no_action_that_it_does_not_list() {
+fn a_tool_accepts_only_the_actions_it_lists() {
     let bench = Bench::new();
     let check = |token: &str, tool: &str, action: &str, warning: &str| {
         let arguments = json!({"action": action, "session": "s"});
-        refused(&bench, token, tool, arguments, "MALFORMED_REQUEST", warning);
+        check_rejected(&bench, token, tool, arguments, "MALFORMED_REQUEST", warning);
     };
     for action in ["list_keys", "write", "delete", "redact"] {
         let warning = "delta_rounds has no action";
@@ -271,13 +308,13 @@ fn a_tool_takes_no_action_that_it_does_not_list() {
     }
     bench.check_as(ADMIN_KEY, "GET /v1/sessions/s", &[], "", 200, r#""revision":1"#);
     let (tool, code) = ("delta_rounds", "MALFORMED_REQUEST");
-    refused(&bench, &bench.orchestrator, tool, json!({"action": "fly"}), code, "known are");
-    refused(&bench, &bench.orchestrator, tool, json!({}), code, "action");
-    refused(&bench, &bench.orchestrator, tool, json!({"action": 7}), code, "action");
+    check_rejected(&bench, &bench.orchestrator, tool, json!({"action": "fly"}), code, "known are");
+    check_rejected(&bench, &bench.orchestrator, tool, json!({}), code, "action");
+    check_rejected(&bench, &bench.orchestrator, tool, json!({"action": 7}), code, "action");
 }
 
 #[test]
-fn the_list_of_tools_is_one_page_and_the_same_each_time() {
+fn the_list_of_tools_is_one_stable_page() {
     let bench = Bench::new();
     let first = bench.modern(&bench.agent, "tools/list", json!({})).body;
     assert_eq!(first, bench.modern(&bench.agent, "tools/list", json!({})).body);

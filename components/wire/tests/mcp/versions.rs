@@ -1,4 +1,4 @@
-//! Which version a request is answered in.
+//! Protocol versions: headers, `_meta`, handshake and discovery.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,8 @@ use crate::{
     client::{LEGACY, MODERN, meta},
 };
 
-/// Sends `tools/list` with this header and this `_meta`; the status, and the code
-/// of the error, 0 for a result.
+/// Sends `tools/list` with this version header and `_meta`. Checks the status and the error
+/// code; 0 expects a result. Returns the response.
 #[track_caller]
 fn check(header: Option<&str>, meta: Value, status: u16, code: i64) -> Value {
     let bench = Bench::new();
@@ -33,7 +33,7 @@ fn without(name: &str) -> Value {
 }
 
 #[test]
-fn a_modern_request_tells_all_of_itself() {
+fn a_modern_request_requires_its_meta() {
     let answer = check(Some(MODERN), meta(), 200, 0);
     assert_eq!(answer["result"]["resultType"], "complete");
     assert_eq!(answer["result"]["cacheScope"], "private");
@@ -51,7 +51,7 @@ fn a_modern_request_tells_all_of_itself() {
 }
 
 #[test]
-fn header_and_body_tell_one_version() {
+fn versions_in_header_and_body_must_match() {
     check(None, meta(), 400, -32020);
     check(Some(LEGACY), meta(), 400, -32020);
     let mut older = meta();
@@ -60,7 +60,7 @@ fn header_and_body_tell_one_version() {
 }
 
 #[test]
-fn a_version_that_is_not_spoken_is_told_with_those_that_are() {
+fn an_unsupported_version_is_rejected_with_supported_ones() {
     for version in ["1900-01-01", "2024-11-05", "2099-01-01", "x", ""] {
         let mut meta = meta();
         meta["io.modelcontextprotocol/protocolVersion"] = version.into();
@@ -73,7 +73,7 @@ fn a_version_that_is_not_spoken_is_told_with_those_that_are() {
 }
 
 #[test]
-fn the_older_protocols_know_nothing_of_the_newer_members() {
+fn legacy_results_have_no_modern_members() {
     for header in [Some(LEGACY), Some("2025-06-18"), None] {
         let answer = check(header, Value::Null, 200, 0);
         let members: Vec<&String> = answer["result"].as_object().unwrap().keys().collect();
@@ -82,15 +82,15 @@ fn the_older_protocols_know_nothing_of_the_newer_members() {
 }
 
 #[test]
-fn a_handshake_settles_the_version() {
+fn a_handshake_negotiates_the_version() {
     let bench = Bench::new();
-    for (asked, told) in
+    for (requested, expected) in
         [(LEGACY, LEGACY), ("2025-06-18", "2025-06-18"), ("2024-11-05", LEGACY), ("x", LEGACY)]
     {
-        let params = json!({"protocolVersion": asked, "capabilities": {}, "clientInfo": {}});
+        let params = json!({"protocolVersion": requested, "capabilities": {}, "clientInfo": {}});
         let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
         let seen = bench.mcp(&bench.agent, &[], &body.to_string());
-        assert_eq!(seen.json()["result"]["protocolVersion"], told, "{seen:?}");
+        assert_eq!(seen.json()["result"]["protocolVersion"], expected, "{seen:?}");
         assert!(seen.json()["result"]["instructions"].as_str().unwrap().contains("list_keys"));
         assert!(!seen.header("mcp-session-id").is_empty());
     }
@@ -101,7 +101,7 @@ fn a_handshake_settles_the_version() {
 }
 
 #[test]
-fn discovery_tells_what_there_is() {
+fn discovery_returns_versions_and_capabilities() {
     let bench = Bench::new();
     let seen = bench.modern_result(&bench.agent, "server/discover", json!({}));
     assert_eq!(seen["supportedVersions"], json!([MODERN, LEGACY, "2025-06-18"]));
@@ -114,7 +114,7 @@ fn discovery_tells_what_there_is() {
         })
     );
     assert_eq!(seen["cacheScope"], "public");
-    // A client that forgot the headers of the version it speaks.
+    // A client that omits the headers of its version.
     for method in ["server/discover", "subscriptions/listen"] {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method}).to_string();
         let seen = bench.mcp(&bench.agent, &[], &body);

@@ -1,9 +1,9 @@
-//! The format of a case: what a YAML file in `cases/` may say, parsed and
-//! checked. README.md shows it by example.
+//! The format of a case: the parser of the YAML files in `cases/`. README.md shows the format by
+//! example.
 //!
-//! Leaves out how a case is run (`run`), how texts are filled in (`template`)
-//! and how replies are compared (`expect`). The build script reads cases with
-//! this very module, so it depends on nothing else of this crate.
+//! Not here: running a case (`run`), filling in templates (`template`) and comparing replies
+//! (`expect`). The build script includes this module, so it depends on nothing else of this
+//! crate.
 
 use std::{
     collections::BTreeMap,
@@ -16,55 +16,54 @@ use serde::Deserialize;
 use serde_json::Value;
 use shared_context_core::ScopeKind;
 
-mod written;
+mod raw;
 
-/// The participant that runs the life of sessions.
+/// The participant that creates, archives and deletes sessions.
 pub const ADMIN: &str = "admin";
-/// The session of a step that names none.
+/// The default session of a step.
 pub const MAIN: &str = "main";
 
-/// One case: a short story with a start, steps, and what each must answer.
+/// One case: an initial state, and steps with their expected replies.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// What is promised, as a sentence.
+    /// The promise, as a sentence.
     pub title: String,
-    /// The sections of the specification that promise it: `spec 3.3`.
+    /// The sections of the specification that make it: `spec 3.3`.
     pub cites: Vec<String>,
     /// The sessions that exist at the start.
     #[serde(default = "main_session")]
     pub sessions: Vec<String>,
-    /// The configuration they are created with.
+    /// The configuration of these sessions.
     pub config: Option<Value>,
     /// The encodings that the host must count tokens with.
     #[serde(default)]
     pub encodings: Vec<String>,
-    /// How many requests each participant may make over HTTP; any number when
-    /// `None`.
+    /// The rate limit of each participant over HTTP; `None` for no limit.
     pub rate_limit: Option<RateLimit>,
-    /// Whether it is told of hosts that remember one request at the next, or of those
-    /// that do not; of both when `None`.
+    /// Restricts the case to hosts with in-process state (`true`) or without (`false`). It runs
+    /// on both when `None`.
     pub is_kept: Option<bool>,
-    /// What happens, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
 /// A session or project that a step names.
 #[derive(Debug, Clone)]
-pub struct Place {
-    /// Which of the two.
+pub struct ScopeName {
+    /// Session or project.
     pub kind: ScopeKind,
     /// Its id, which may be a variable.
     pub id: String,
 }
 
-/// How many requests a participant may make.
+/// The rate limit of a participant.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimit {
-    /// Requests a second, in the long run.
+    /// Sustained requests per second.
     pub per_second: NonZeroU32,
-    /// Requests at once.
+    /// Maximum burst of requests.
     pub burst: NonZeroU32,
 }
 
@@ -72,204 +71,204 @@ fn main_session() -> Vec<String> {
     vec![MAIN.to_owned()]
 }
 
-/// One step: a deed, done once or, with other values, several times.
+/// One step: an instruction, executed once or for several values.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(try_from = "written::RawStep")]
+#[serde(try_from = "raw::RawStep")]
 pub struct Step {
-    /// A variable and the values it takes, one after the other: a list, or the
-    /// variable that holds it.
+    /// A loop variable and its values: a list, or the variable that holds one.
     pub each: Option<(String, Value)>,
-    /// How often; `$i` counts from 1.
+    /// Number of repetitions; `$i` counts from 1.
     pub repeat: Option<u64>,
-    /// What is done.
-    pub deed: Deed,
+    /// What to execute.
+    pub instruction: Instruction,
 }
 
-/// What a step does.
+/// The instruction of a step.
 #[derive(Debug, Clone)]
-pub enum Deed {
-    /// Sends a request of the JSON tool.
-    Call(Box<Call>),
-    /// Sends a request of HTTP.
-    Http(Box<Http>),
-    /// Takes a credential and keeps it in the variable `keep`.
+pub enum Instruction {
+    /// Sends a request to the JSON tool.
+    Call(Box<ToolCall>),
+    /// Sends an HTTP request.
+    Http(Box<HttpCall>),
+    /// Issues a credential and stores it in the variable `keep`.
     Keep {
-        /// For whom.
+        /// The participant that it is for.
         participant: String,
-        /// The list of the only keys it is for; all keys when `None`.
+        /// The key patterns it is limited to; `None` for all keys.
         keys: Option<Value>,
-        /// Of which session or project.
-        scope: Place,
-        /// The variable's name.
+        /// The session or project that it is for.
+        scope: ScopeName,
+        /// The name of the variable.
         keep: String,
     },
     /// Stops the system and starts it again over the same storage.
     Restart,
-    /// Goes on with another system, with nothing in it.
+    /// Continues on a new, empty system.
     Elsewhere,
     /// Sets the clock to an instant (RFC 3339).
     Clock(String),
     /// Moves the clock by a duration, such as `-1h`.
     ClockStep(String),
-    /// Lets the storage fail, or work again.
+    /// Makes the storage fail, or work again.
     Storage(Storage),
-    /// Runs the system where tokens are counted with these encodings only.
+    /// Limits the encodings of the host to these.
     Encodings(Vec<String>),
-    /// Looks at the records given to the log since the last look.
+    /// Checks the records that were logged since the last check.
     Logged(Vec<Value>),
-    /// Does several steps.
+    /// Executes several steps.
     Steps(Vec<Step>),
 }
 
-/// A request of the JSON tool and what must come back.
+/// A request to the JSON tool and its expected reply.
 #[derive(Debug, Clone)]
-pub struct Call {
-    /// Who calls.
+pub struct ToolCall {
+    /// The caller.
     pub participant: String,
-    /// The list of the only keys the new credential is for; all keys when `None`.
+    /// The key patterns the new credential is limited to; `None` for all keys.
     pub keys: Option<Value>,
-    /// On which session or project.
-    pub scope: Place,
-    /// The kept credential to show; a new one when `None`.
+    /// The session or project of the request.
+    pub scope: ScopeName,
+    /// The stored credential to send; `None` for a new one.
     pub credential: Option<String>,
-    /// What is sent.
+    /// The request.
     pub request: Body,
-    /// What must come back.
+    /// The expected reply.
     pub expectation: Expectation,
-    /// Variables, and where in the reply their values are.
+    /// Variables to save, each with the path of its value in the reply.
     pub save: BTreeMap<String, String>,
-    /// The variable that takes the reply as the text it is.
+    /// The variable for the raw text of the reply.
     pub save_text: Option<String>,
 }
 
-/// A request of HTTP and what must come back.
+/// An HTTP request and its expected response.
 #[derive(Debug, Clone)]
-pub struct Http {
-    /// Method and target: `GET /v1/sessions/main`.
+pub struct HttpCall {
+    /// Method and path: `GET /v1/sessions/main`.
     pub line: String,
-    /// Whose credential is sent; no credential when `None`.
+    /// The participant whose credential is sent; `None` for no credential.
     pub participant: Option<String>,
-    /// The list of the only keys the new credential is for; all keys when `None`.
+    /// The key patterns the new credential is limited to; `None` for all keys.
     pub keys: Option<Value>,
-    /// Of which session or project the credential is.
-    pub scope: Place,
-    /// The kept credential to show; a new one when `None`.
+    /// The session or project of the credential.
+    pub scope: ScopeName,
+    /// The stored credential to send; `None` for a new one.
     pub credential: Option<String>,
-    /// Further request headers; a list of values is a header sent as often.
+    /// Further request headers. A header with a list of values is sent once per value.
     pub headers: BTreeMap<String, Value>,
     /// The request body, if any.
     pub body: Option<Body>,
-    /// The status that must come back.
+    /// The expected status.
     pub status: u16,
-    /// Response headers that must come back.
+    /// The expected response headers.
     pub response_headers: BTreeMap<String, Value>,
-    /// The body that must come back; any when `None`.
+    /// The expected body; `None` for any.
     pub expectation: Option<Expectation>,
-    /// Variables, and where their values are: `status`, `headers.…`, `body.…`.
+    /// Variables to save, each with the path of its value: `status`, `headers.…`, `body.…`.
     pub save: BTreeMap<String, String>,
-    /// The variable that takes the body as the text it is.
+    /// The variable for the raw text of the body.
     pub save_text: Option<String>,
 }
 
-/// What is sent: a JSON value, or exact text.
+/// The body of a request: a JSON value, or exact text.
 #[derive(Debug, Clone)]
 pub enum Body {
-    /// A JSON value with variables and generated texts.
+    /// A JSON template with variables and generated texts.
     Json(Value),
-    /// Text, or a list of parts, sent as it is.
+    /// Text, or a list of parts, sent verbatim.
     Raw(Value),
 }
 
-/// What must come back.
+/// An expected reply.
 #[derive(Debug, Clone)]
 pub enum Expectation {
     /// This value and no other member.
     Exact(Value),
-    /// These members; others may be there.
+    /// These members; others are allowed.
     Partial(Value),
     /// This text, byte for byte.
     Bytes(Value),
-    /// A refusal, after which nothing has changed.
-    Refusal {
+    /// An error that changes nothing.
+    Error {
         /// Members of the error.
         error: Value,
-        /// A code that applies as well, but comes later in the order.
+        /// A code that applies as well, but has lower precedence.
         before: Option<String>,
     },
 }
 
-/// How the storage behaves.
+/// A behaviour of the storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Storage {
-    /// As it should.
+    /// No faults.
     Works,
-    /// Nothing can be read.
+    /// Every read fails.
     ReadsFail,
-    /// Nothing can be committed.
+    /// Every commit fails.
     CommitsFail,
-    /// A commit happens, but its answer is lost.
+    /// A commit succeeds but reports a failure.
     AnswersLost,
-    /// Every commit meets another one that was faster.
+    /// Every commit conflicts with a concurrent one.
     CommitsConflict,
 }
 
 impl Storage {
-    /// Every way to fail.
+    /// All faults.
     pub const FAULTS: [Self; 4] =
         [Self::ReadsFail, Self::CommitsFail, Self::AnswersLost, Self::CommitsConflict];
 }
 
 impl Case {
-    /// Returns every deed of the case, those inside of `steps` included.
-    pub fn deeds(&self) -> Vec<&Deed> {
-        fn collect<'a>(steps: &'a [Step], deeds: &mut Vec<&'a Deed>) {
+    /// Returns every instruction of the case, including those nested in `steps`.
+    pub fn instructions(&self) -> Vec<&Instruction> {
+        fn collect<'a>(steps: &'a [Step], instructions: &mut Vec<&'a Instruction>) {
             for step in steps {
-                deeds.push(&step.deed);
-                if let Deed::Steps(steps) = &step.deed {
-                    collect(steps, deeds);
+                instructions.push(&step.instruction);
+                if let Instruction::Steps(steps) = &step.instruction {
+                    collect(steps, instructions);
                 }
             }
         }
-        let mut deeds = Vec::new();
-        collect(&self.steps, &mut deeds);
-        deeds
+        let mut instructions = Vec::new();
+        collect(&self.steps, &mut instructions);
+        instructions
     }
 
-    /// Returns whether the case can only be told in HTTP.
+    /// Returns true if the case needs a target that speaks HTTP.
     pub fn needs_http(&self) -> bool {
-        self.deeds().iter().any(|deed| matches!(deed, Deed::Http(_)))
+        self.instructions().iter().any(|instruction| matches!(instruction, Instruction::Http(_)))
     }
 
-    /// Returns whether the case sends a header twice, and needs a target that sees it.
+    /// Returns true if the case sends a header twice and needs a target that receives both.
     pub fn needs_repeated_headers(&self) -> bool {
-        self.deeds().iter().any(|deed| match deed {
-            Deed::Http(http) => http.headers.values().any(Value::is_array),
+        self.instructions().iter().any(|instruction| match instruction {
+            Instruction::Http(http) => http.headers.values().any(Value::is_array),
             _ => false,
         })
     }
 
-    /// Returns whether the case needs a host that loses encodings on demand.
+    /// Returns true if the case needs a host whose encodings can be set.
     pub fn needs_other_encodings(&self) -> bool {
-        self.deeds().iter().any(|deed| matches!(deed, Deed::Encodings(_)))
+        self.instructions()
+            .iter()
+            .any(|instruction| matches!(instruction, Instruction::Encodings(_)))
     }
 
-    /// Returns the ways in which the storage must be able to fail on demand.
+    /// Returns the storage faults that the target must support.
     pub fn needed_faults(&self) -> Vec<Storage> {
-        let faults = self.deeds().into_iter().filter_map(|deed| match deed {
-            Deed::Storage(storage) => Some(*storage),
+        let faults = self.instructions().into_iter().filter_map(|instruction| match instruction {
+            Instruction::Storage(storage) => Some(*storage),
             _ => None,
         });
         faults.filter(|it| *it != Storage::Works).collect()
     }
 
-    /// Returns whether the host must remember one request at the next, or must not; either when
-    /// `None`.
-    pub fn needs_kept(&self) -> Option<bool> {
+    /// Returns whether the host must have in-process state. `None` allows both.
+    pub fn needs_state(&self) -> Option<bool> {
         self.is_kept.or(self.rate_limit.map(|_| true))
     }
 
-    /// Returns whether the case needs a clock that can be set: it sets it, or names an instant.
+    /// Returns true if the case sets the clock or names an instant, so it needs a settable clock.
     pub fn needs_clock(&self) -> bool {
         self.steps.iter().any(Step::needs_clock)
     }
@@ -277,15 +276,17 @@ impl Case {
 
 impl Step {
     fn needs_clock(&self) -> bool {
-        self.each.as_ref().is_some_and(|(_, values)| tells_time(values))
-            || match &self.deed {
-                Deed::Clock(_) | Deed::ClockStep(_) => true,
-                Deed::Steps(steps) => steps.iter().any(Self::needs_clock),
-                Deed::Call(call) => call.request.tells_time() || call.expectation.tells_time(),
-                Deed::Http(http) => {
-                    http.body.as_ref().is_some_and(Body::tells_time)
-                        || http.expectation.as_ref().is_some_and(Expectation::tells_time)
-                        || http.response_headers.values().any(tells_time)
+        self.each.as_ref().is_some_and(|(_, values)| contains_time(values))
+            || match &self.instruction {
+                Instruction::Clock(_) | Instruction::ClockStep(_) => true,
+                Instruction::Steps(steps) => steps.iter().any(Self::needs_clock),
+                Instruction::Call(call) => {
+                    call.request.contains_time() || call.expectation.contains_time()
+                }
+                Instruction::Http(http) => {
+                    http.body.as_ref().is_some_and(Body::contains_time)
+                        || http.expectation.as_ref().is_some_and(Expectation::contains_time)
+                        || http.response_headers.values().any(contains_time)
                 }
                 _ => false,
             }
@@ -293,24 +294,24 @@ impl Step {
 }
 
 impl Body {
-    fn tells_time(&self) -> bool {
+    fn contains_time(&self) -> bool {
         match self {
-            Self::Json(it) | Self::Raw(it) => tells_time(it),
+            Self::Json(it) | Self::Raw(it) => contains_time(it),
         }
     }
 }
 
 impl Expectation {
-    fn tells_time(&self) -> bool {
+    fn contains_time(&self) -> bool {
         match self {
-            Self::Exact(it) | Self::Partial(it) | Self::Bytes(it) => tells_time(it),
-            Self::Refusal { error, .. } => tells_time(error),
+            Self::Exact(it) | Self::Partial(it) | Self::Bytes(it) => contains_time(it),
+            Self::Error { error, .. } => contains_time(error),
         }
     }
 }
 
-/// Returns whether there is an instant (RFC 3339) in `value`.
-fn tells_time(value: &Value) -> bool {
+/// Returns true if `value` contains an instant (RFC 3339).
+fn contains_time(value: &Value) -> bool {
     // As in `2026-02-20T14:00:00Z`.
     let is_day = |text: &[u8]| match text {
         [year @ .., b'-', m1, m2, b'-', d1, d2, b'T'] => {
@@ -320,19 +321,19 @@ fn tells_time(value: &Value) -> bool {
     };
     match value {
         Value::String(text) => text.as_bytes().windows(11).any(is_day),
-        Value::Array(items) => items.iter().any(tells_time),
-        Value::Object(members) => members.values().any(tells_time),
+        Value::Array(items) => items.iter().any(contains_time),
+        Value::Object(members) => members.values().any(contains_time),
         _ => false,
     }
 }
 
-/// Reads one case.
+/// Parses one case.
 pub fn parse(text: &str) -> Result<Case, String> {
     let options = serde_saphyr::options! { strict_booleans: true };
     serde_saphyr::from_str_with_options(text, options).map_err(|err| err.to_string())
 }
 
-/// Reads all cases below `folder`, with their paths in it, in order.
+/// Reads all cases below `folder`, each with its relative path, sorted by path.
 pub fn read_all(folder: &Path) -> Result<Vec<(PathBuf, Case)>, String> {
     let mut paths = Vec::new();
     let mut folders = vec![folder.to_owned()];

@@ -1,33 +1,33 @@
-//! Checking what came back, and that a refusal changed nothing.
+//! Checks of replies, and that an error changed nothing.
 
 use serde_json::{Value, json};
 
-use super::Run;
+use super::Runner;
 use crate::{
-    case::{Expectation, Http},
+    case::{Expectation, HttpCall},
     expect,
-    target::{HttpResponse, Stop},
+    target::{HttpResponse, TargetError},
     template::{fill, fill_bytes, look_up},
 };
 
-impl Run<'_> {
-    /// Checks what came back and answers its body, as a value and as it came.
-    pub(super) fn check_answer(
+impl Runner<'_> {
+    /// Checks a reply and returns its body, parsed and raw.
+    pub(super) fn check_reply(
         &self,
         expectation: &Expectation,
-        answer: Result<Vec<u8>, Stop>,
+        reply: Result<Vec<u8>, TargetError>,
     ) -> Result<(Value, Vec<u8>), String> {
-        let is_refusal_expected = matches!(expectation, Expectation::Refusal { .. });
-        let body = match answer {
-            Err(Stop::Broken(message)) => return Err(message),
-            Err(Stop::Refused(body)) if is_refusal_expected => body,
-            Ok(body) if !is_refusal_expected => body,
+        let is_error_expected = matches!(expectation, Expectation::Error { .. });
+        let body = match reply {
+            Err(TargetError::Failed(message)) => return Err(message),
+            Err(TargetError::Rejected(body)) if is_error_expected => body,
+            Ok(body) if !is_error_expected => body,
             Ok(body) => {
                 let body = String::from_utf8_lossy(&body);
-                return Err(format!("a refusal was expected, got\n  {}", expect::shorten(&body)));
+                return Err(format!("an error was expected, got\n  {}", expect::shorten(&body)));
             }
-            Err(Stop::Refused(body)) => {
-                return Err(format!("refused\n  {}", String::from_utf8_lossy(&body)));
+            Err(TargetError::Rejected(body)) => {
+                return Err(format!("rejected\n  {}", String::from_utf8_lossy(&body)));
             }
         };
         self.check_body(expectation, &body).map(|it| (it, body))
@@ -44,7 +44,7 @@ impl Run<'_> {
                 expect::compare(&fill(expected, &self.variables)?, &got, false).map(|()| got)
             }
             Expectation::Partial(expected) => {
-                // A body that is no JSON is compared as the text it is.
+                // A body that is not JSON is compared as text.
                 let got = parsed(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into());
                 expect::compare(&fill(expected, &self.variables)?, &got, true).map(|()| got)
             }
@@ -56,7 +56,7 @@ impl Run<'_> {
                 }
                 Ok(parsed(body).unwrap_or(Value::Null))
             }
-            Expectation::Refusal { error, .. } => {
+            Expectation::Error { error, .. } => {
                 let got = parsed(body)?;
                 let message = look_up(&got, "error.message").and_then(Value::as_str);
                 if message.is_none_or(str::is_empty) {
@@ -70,7 +70,7 @@ impl Run<'_> {
 
     pub(super) fn check_response(
         &mut self,
-        http: &Http,
+        http: &HttpCall,
         response: &HttpResponse,
     ) -> Result<(), String> {
         let body = String::from_utf8_lossy(&response.body);
@@ -96,7 +96,7 @@ impl Run<'_> {
             None => serde_json::from_slice(&response.body).unwrap_or(Value::Null),
             Some(expectation) => self.check_body(expectation, &response.body)?,
         };
-        if matches!(http.expectation, Some(Expectation::Refusal { .. })) {
+        if matches!(http.expectation, Some(Expectation::Error { .. })) {
             check_problem(&headers, &body)?;
         }
         let whole = json!({"status": response.status, "headers": headers, "body": body});
@@ -108,17 +108,16 @@ impl Run<'_> {
     }
 }
 
-/// Checks that two looks at a session saw the same.
-pub(super) fn unchanged(before: Option<&str>, after: Option<&str>) -> Result<(), String> {
+/// Checks that a session looks the same before and after an error.
+pub(super) fn check_unchanged(before: Option<&str>, after: Option<&str>) -> Result<(), String> {
     if before == after {
         return Ok(());
     }
     let difference = expect::difference(before.unwrap_or_default(), after.unwrap_or_default());
-    Err(format!("refused, but the session changed\n{difference}"))
+    Err(format!("rejected, but the session changed\n{difference}"))
 }
 
-/// Checks what every refusal over HTTP is besides the tool's error: a problem
-/// document (RFC 9457) that agrees with the response.
+/// Checks that an error over HTTP is a problem document (RFC 9457) that agrees with the response.
 fn check_problem(headers: &Value, body: &Value) -> Result<(), String> {
     let code = look_up(body, "error.code").and_then(Value::as_str).unwrap_or_default();
     let problem = json!({

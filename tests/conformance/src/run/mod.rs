@@ -1,8 +1,7 @@
-//! Running one case on one target.
+//! Runs one case on one target.
 //!
-//! Invariant: a refusal changes nothing. After every `error` that a case
-//! expects, the session is looked at again and must be as it was before (spec
-//! 5.3), without the case saying so.
+//! Invariant: an error changes nothing (spec 5.3). The runner inspects the session before and after
+//! every `error` that a case expects, and both must be equal.
 
 mod check;
 
@@ -13,28 +12,30 @@ use serde_json::{Value, json};
 use shared_context_core::ScopeKind;
 
 use crate::{
-    case::{ADMIN, Body, Call, Case, Deed, Expectation, Http, Place, Step, Storage},
+    case::{
+        ADMIN, Body, Case, Expectation, HttpCall, Instruction, ScopeName, Step, Storage, ToolCall,
+    },
     expect,
-    target::{Credential, HttpRequest, Start, Stop, Target},
+    target::{Credential, HttpRequest, Target, TargetError, TargetFactory},
     template::{Variables, fill, fill_bytes, look_up},
 };
-use check::unchanged;
+use check::check_unchanged;
 
 /// The instant at which every case starts.
 const START: &str = "2026-02-20T14:00:00Z";
 
-/// Runs `case` on what `start` makes. The error is a message for people: which
-/// step, what was sent, and how what came back differs.
-pub fn run(case: &Case, start: &Start) -> Result<(), String> {
+/// Runs `case` on a target from `start`. The error is a readable message with the step, the
+/// request and the difference.
+pub fn run(case: &Case, start: &TargetFactory) -> Result<(), String> {
     let now: Timestamp = START.parse().map_err(|err| format!("{START}: {err}"))?;
-    let mut run = Run {
+    let mut run = Runner {
         case,
         start,
         target: start(case)?,
         now,
         variables: Variables::new(),
         credentials: Vec::new(),
-        can_look: case.rate_limit.is_none(),
+        can_inspect: case.rate_limit.is_none(),
     };
     run.set_clock(now)?;
     for session in &case.sessions {
@@ -43,18 +44,18 @@ pub fn run(case: &Case, start: &Start) -> Result<(), String> {
     run.steps(&case.steps, "step ")
 }
 
-struct Run<'a> {
+struct Runner<'a> {
     case: &'a Case,
-    start: &'a Start,
+    start: &'a TargetFactory,
     target: Box<dyn Target>,
     now: Timestamp,
     variables: Variables,
     credentials: Vec<(String, Credential)>,
-    /// Whether looking at a session would be answered, and disturbs nothing.
-    can_look: bool,
+    /// Inspecting a session works and has no side effects now.
+    can_inspect: bool,
 }
 
-impl Run<'_> {
+impl Runner<'_> {
     fn create(&mut self, session: &str, config: Option<&Value>) -> Result<(), String> {
         let mut request = json!({"action": "create_session"});
         if let (Some(config), Some(request)) = (config, request.as_object_mut()) {
@@ -63,7 +64,7 @@ impl Run<'_> {
         let scope = ScopeKind::Session.bucket_name(session);
         match self.send(&scope, ADMIN, request.to_string().as_bytes()) {
             Ok(_) => Ok(()),
-            Err(stop) => Err(format!("before the first step, creating `{session}`: {stop}")),
+            Err(error) => Err(format!("before the first step, creating `{session}`: {error}")),
         }
     }
 
@@ -75,15 +76,14 @@ impl Run<'_> {
     }
 
     fn step(&mut self, step: &Step, label: &str) -> Result<(), String> {
-        let rounds = 1..=step.repeat.unwrap_or(1);
-        for round in rounds {
+        for repetition in 1..=step.repeat.unwrap_or(1) {
             let mut label = label.to_owned();
             if step.repeat.is_some() {
-                self.variables.insert("i".to_owned(), round.into());
-                let _ = write!(label, " (i = {round})");
+                self.variables.insert("i".to_owned(), repetition.into());
+                let _ = write!(label, " (i = {repetition})");
             }
             let Some((name, values)) = &step.each else {
-                self.deed(&step.deed, &label)?;
+                self.instruction(&step.instruction, &label)?;
                 continue;
             };
             let Value::Array(values) = fill(values, &self.variables)? else {
@@ -92,35 +92,35 @@ impl Run<'_> {
             for value in values {
                 let label = format!("{label} ({name} = {})", expect::shorten(&value.to_string()));
                 self.variables.insert(name.clone(), value);
-                self.deed(&step.deed, &label)?;
+                self.instruction(&step.instruction, &label)?;
             }
         }
         Ok(())
     }
 
-    fn deed(&mut self, deed: &Deed, label: &str) -> Result<(), String> {
-        let done = match deed {
-            Deed::Steps(steps) => return self.steps(steps, &format!("{label}.")),
-            Deed::Call(call) => self.call(call),
-            Deed::Http(http) => self.http(http),
-            Deed::Keep { participant, keys, scope, keep } => {
-                self.keep(participant, keys.as_ref(), scope, keep)
+    fn instruction(&mut self, instruction: &Instruction, label: &str) -> Result<(), String> {
+        let result = match instruction {
+            Instruction::Steps(steps) => return self.steps(steps, &format!("{label}.")),
+            Instruction::Call(call) => self.call(call),
+            Instruction::Http(http) => self.http(http),
+            Instruction::Keep { participant, keys, scope, keep } => {
+                self.keep_credential(participant, keys.as_ref(), scope, keep)
             }
-            Deed::Restart => self.target.restart(),
-            Deed::Elsewhere => self.move_on(),
-            Deed::Clock(instant) => self.jump_clock(instant),
-            Deed::ClockStep(step) => self.step_clock(step),
-            Deed::Storage(storage) => {
-                self.can_look = *storage == Storage::Works;
+            Instruction::Restart => self.target.restart(),
+            Instruction::Elsewhere => self.replace_target(),
+            Instruction::Clock(instant) => self.jump_clock(instant),
+            Instruction::ClockStep(step) => self.step_clock(step),
+            Instruction::Storage(storage) => {
+                self.can_inspect = *storage == Storage::Works;
                 self.target.set_storage(*storage)
             }
-            Deed::Encodings(names) => self.target.set_encodings(names),
-            Deed::Logged(records) => self.logged(records),
+            Instruction::Encodings(names) => self.target.set_encodings(names),
+            Instruction::Logged(records) => self.check_log(records),
         };
-        done.map_err(|message| format!("{label}: {message}"))
+        result.map_err(|message| format!("{label}: {message}"))
     }
 
-    fn move_on(&mut self) -> Result<(), String> {
+    fn replace_target(&mut self) -> Result<(), String> {
         self.target = (self.start)(self.case)?;
         self.set_clock(self.now)
     }
@@ -144,17 +144,17 @@ impl Run<'_> {
         self.set_clock(now)
     }
 
-    fn keep(
+    fn keep_credential(
         &mut self,
         participant: &str,
         keys: Option<&Value>,
-        scope: &Place,
+        scope: &ScopeName,
         keep: &str,
     ) -> Result<(), String> {
         let [participant, id] = self.texts([participant, &scope.id])?;
         let scope = scope.kind.bucket_name(&id);
         let credential = self.credential(&scope, &participant, keys, None);
-        let credential = credential.map_err(|stop| stop.to_string())?;
+        let credential = credential.map_err(|error| error.to_string())?;
         let parts: Vec<&str> = credential.token.split('.').collect();
         let variable = json!({"token": credential.token, "parts": parts});
         self.variables.insert(keep.to_owned(), variable);
@@ -162,67 +162,76 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns the credential kept as `kept`, or a new one for `keys`.
+    /// Returns the credential stored as `stored`, or a new one that is limited to `keys`.
     fn credential(
         &mut self,
         scope: &str,
         participant: &str,
         keys: Option<&Value>,
-        kept: Option<&str>,
-    ) -> Result<Credential, Stop> {
-        let Some(kept) = kept else {
+        stored: Option<&str>,
+    ) -> Result<Credential, TargetError> {
+        let Some(stored) = stored else {
             let keys = keys.map(|it| fill(it, &self.variables)).transpose()?;
             let keys = keys.map(serde_json::from_value::<Vec<String>>).transpose();
             let keys = keys.map_err(|err| format!("`keys` is a list of patterns: {err}"))?;
             return self.target.credential(scope, participant, &keys.unwrap_or_default());
         };
-        let found = self.credentials.iter().rev().find(|(name, _)| name == kept);
-        let (_, credential) = found.ok_or_else(|| format!("no credential was kept as `{kept}`"))?;
+        let found = self.credentials.iter().rev().find(|(name, _)| name == stored);
+        let (_, credential) =
+            found.ok_or_else(|| format!("no credential was stored as `{stored}`"))?;
         Ok(credential.clone())
     }
 
-    fn send(&mut self, scope: &str, participant: &str, request: &[u8]) -> Result<Vec<u8>, Stop> {
+    fn send(
+        &mut self,
+        scope: &str,
+        participant: &str,
+        request: &[u8],
+    ) -> Result<Vec<u8>, TargetError> {
         let credential = self.credential(scope, participant, None, None)?;
         self.target.invoke(scope, &credential, request)
     }
 
-    /// Returns what the session or project looks like from outside, when `expectation` is one after
-    /// which it must look the same. Refusals are a look, too.
-    fn look(
+    /// Returns the whole visible state of the session or project, or the error of reading it.
+    /// Returns `None` if `expectation` is not an error.
+    fn inspect(
         &mut self,
         scope: &str,
         expectation: Option<&Expectation>,
     ) -> Result<Option<String>, String> {
-        if !self.can_look || !matches!(expectation, Some(Expectation::Refusal { .. })) {
+        if !self.can_inspect || !matches!(expectation, Some(Expectation::Error { .. })) {
             return Ok(None);
         }
-        let look = match ScopeKind::split(scope) {
+        let request = match ScopeKind::split(scope) {
             Some((ScopeKind::Project, _)) => r#"{"action":"show_project"}"#,
             _ => r#"{"action":"inspect"}"#,
         };
-        match self.send(scope, ADMIN, look.as_bytes()) {
-            Ok(body) | Err(Stop::Refused(body)) => {
+        match self.send(scope, ADMIN, request.as_bytes()) {
+            Ok(body) | Err(TargetError::Rejected(body)) => {
                 Ok(Some(String::from_utf8_lossy(&body).into_owned()))
             }
-            Err(Stop::Broken(message)) => Err(message),
+            Err(TargetError::Failed(message)) => Err(message),
         }
     }
 
-    fn call(&mut self, call: &Call) -> Result<(), String> {
+    fn call(&mut self, call: &ToolCall) -> Result<(), String> {
         let request = self.body(&call.request)?;
         let [id, participant] = self.texts([&call.scope.id, &call.participant])?;
         let scope = call.scope.kind.bucket_name(&id);
-        let before = self.look(&scope, Some(&call.expectation))?;
-        let (keys, kept) = (call.keys.as_ref(), call.credential.as_deref());
-        let answer = self
-            .credential(&scope, &participant, keys, kept)
+        let before = self.inspect(&scope, Some(&call.expectation))?;
+        let (keys, stored) = (call.keys.as_ref(), call.credential.as_deref());
+        let reply = self
+            .credential(&scope, &participant, keys, stored)
             .and_then(|credential| self.target.invoke(&scope, &credential, &request));
-        let checked = self.check_answer(&call.expectation, answer).and_then(|(body, text)| {
+        let checked = self.check_reply(&call.expectation, reply).and_then(|(body, text)| {
             for (name, path) in &call.save {
                 self.save(name, path, &body)?;
             }
             self.save_text(call.save_text.as_deref(), &text);
-            unchanged(before.as_deref(), self.look(&scope, Some(&call.expectation))?.as_deref())
+            check_unchanged(
+                before.as_deref(),
+                self.inspect(&scope, Some(&call.expectation))?.as_deref(),
+            )
         });
         checked.map_err(|message| {
             let request = expect::shorten(&String::from_utf8_lossy(&request));
@@ -230,7 +239,7 @@ impl Run<'_> {
         })
     }
 
-    fn http(&mut self, http: &Http) -> Result<(), String> {
+    fn http(&mut self, http: &HttpCall) -> Result<(), String> {
         let [line, id] = self.texts([&http.line, &http.scope.id])?;
         let scope = http.scope.kind.bucket_name(&id);
         let (method, target) = line.split_once(' ').ok_or("`http` is a method and a target")?;
@@ -241,9 +250,9 @@ impl Run<'_> {
         };
         if let Some(participant) = &http.participant {
             let [participant] = self.texts([participant])?;
-            let (keys, kept) = (http.keys.as_ref(), http.credential.as_deref());
-            let credential = self.credential(&scope, &participant, keys, kept);
-            let credential = credential.map_err(|stop| format!("no credential: {stop}"))?;
+            let (keys, stored) = (http.keys.as_ref(), http.credential.as_deref());
+            let credential = self.credential(&scope, &participant, keys, stored);
+            let credential = credential.map_err(|error| format!("no credential: {error}"))?;
             let value = format!("Bearer {}", credential.token);
             request.headers.push(("Authorization".to_owned(), value));
         }
@@ -264,10 +273,13 @@ impl Run<'_> {
         {
             request.headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
         }
-        let before = self.look(&scope, http.expectation.as_ref())?;
+        let before = self.inspect(&scope, http.expectation.as_ref())?;
         let response = self.target.http(&request)?;
         let checked = self.check_response(http, &response).and_then(|()| {
-            unchanged(before.as_deref(), self.look(&scope, http.expectation.as_ref())?.as_deref())
+            check_unchanged(
+                before.as_deref(),
+                self.inspect(&scope, http.expectation.as_ref())?.as_deref(),
+            )
         });
         checked.map_err(|message| {
             let body = request.body.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
@@ -275,7 +287,7 @@ impl Run<'_> {
         })
     }
 
-    fn logged(&mut self, records: &[Value]) -> Result<(), String> {
+    fn check_log(&mut self, records: &[Value]) -> Result<(), String> {
         let Some(got) = self.target.logged() else { return Ok(()) };
         let expected = fill(&records.into(), &self.variables)?;
         expect::compare(&expected, &got.into(), true)

@@ -1,6 +1,5 @@
-//! The component under wasmtime, a fresh instance for each request: over storage
-//! in memory that can be told to fail, and over `SQLite`. It is compiled once for
-//! all cases.
+//! The component under wasmtime with a new instance per request: over memory with fault injection,
+//! and over `SQLite`. It is compiled once for all cases.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,12 +11,12 @@ use tempfile::TempDir;
 use crate::{
     case::Storage,
     fault::{ENCODINGS, World},
-    target::{Credential, Kind, Stop, Target, token},
+    target::{Credential, Target, TargetError, TargetKind, token},
 };
 
 /// Returns the target `component-memory`.
-pub(super) fn in_memory() -> Kind {
-    Kind {
+pub(super) fn in_memory() -> TargetKind {
+    TargetKind {
         name: "component-memory",
         speaks_http: false,
         faults: &Storage::FAULTS,
@@ -25,7 +24,7 @@ pub(super) fn in_memory() -> Kind {
         encodings: &ENCODINGS,
         changes_encodings: true,
         sets_clock: true,
-        is_kept: true,
+        keeps_state: true,
         start: Box::new(|_| {
             let world = World::default();
             let host = host(world.clone(), &world);
@@ -35,8 +34,8 @@ pub(super) fn in_memory() -> Kind {
 }
 
 /// Returns the target `component-sqlite`.
-pub(super) fn over_sqlite() -> Kind {
-    Kind {
+pub(super) fn over_sqlite() -> TargetKind {
+    TargetKind {
         name: "component-sqlite",
         speaks_http: false,
         faults: &[],
@@ -44,7 +43,7 @@ pub(super) fn over_sqlite() -> Kind {
         encodings: &ENCODINGS,
         changes_encodings: true,
         sets_clock: true,
-        is_kept: true,
+        keeps_state: true,
         start: Box::new(|_| {
             let folder = TempDir::new().map_err(|err| err.to_string())?;
             let (component, world) = (compiled()?, World::default());
@@ -55,7 +54,7 @@ pub(super) fn over_sqlite() -> Kind {
     }
 }
 
-/// Returns a host over `kv` whose clock, log and tokenizer are `world`'s.
+/// Builds a host over `kv` with the clock, log and tokenizer of `world`.
 fn host<K>(kv: K, world: &World) -> Host
 where
     K: Kv<Bucket: Send + 'static> + Send + Sync + 'static,
@@ -63,14 +62,14 @@ where
     Host::new(kv, world.clone(), world.clone()).with_tokenizer(Arc::new(world.clone()))
 }
 
-/// Returns the component, compiled by whoever asks first.
+/// Returns the component, compiled by the first call.
 fn compiled() -> Result<Component, String> {
     static COMPILED: OnceLock<Result<Component, String>> = OnceLock::new();
     let compile = || Component::new(&options()).map_err(|err| err.to_string());
     COMPILED.get_or_init(compile).clone()
 }
 
-/// Returns how the component is run under test: what one test compiled, the next finds.
+/// Returns the options of the component under test. The compiled code is cached between runs.
 pub(super) fn options() -> ComponentOptions {
     let mut options = ComponentOptions::default();
     options.cache = Cache::Folder(concat!(env!("OUT_DIR"), "/compiled").into());
@@ -80,10 +79,10 @@ pub(super) fn options() -> ComponentOptions {
 #[derive(Debug)]
 struct Guest {
     component: Component,
-    /// `None` only while it is restarted.
+    /// `None` only during a restart.
     host: Option<Host>,
     world: World,
-    /// Where the database is; `None` when there is none.
+    /// The folder of the database, if any.
     folder: Option<TempDir>,
 }
 
@@ -93,7 +92,7 @@ impl Target for Guest {
         scope: &str,
         participant: &str,
         keys: &[String],
-    ) -> Result<Credential, Stop> {
+    ) -> Result<Credential, TargetError> {
         token::issue(self, scope, participant, keys)
     }
 
@@ -102,17 +101,17 @@ impl Target for Guest {
         scope: &str,
         credential: &Credential,
         request: &[u8],
-    ) -> Result<Vec<u8>, Stop> {
+    ) -> Result<Vec<u8>, TargetError> {
         let host = self.host.as_ref().ok_or_else(|| "the database is not open".to_owned())?;
         self.component
             .invoke(host, scope, &token::caller(credential)?, request)
             .map(|reply| reply.body)
-            .map_err(|failure| Stop::Refused(failure.to_json()))
+            .map_err(|failure| TargetError::Rejected(failure.to_json()))
     }
 
     fn restart(&mut self) -> Result<(), String> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        self.host = None; // The folder is free when the last user of it is gone.
+        self.host = None; // Closes the database and frees its folder.
         let kv =
             SqliteKv::open(folder, &SqliteOptions::default()).map_err(|err| err.to_string())?;
         self.host = Some(host(kv, &self.world));

@@ -1,5 +1,4 @@
-//! The core and the codec in process. A restart keeps the storage: there is
-//! nothing else to lose.
+//! The core and the codec in process. A restart does nothing, because all state is in the storage.
 
 use serde_json::Value;
 use shared_context_codec as codec;
@@ -7,12 +6,12 @@ use shared_context_codec as codec;
 use crate::{
     case::Storage,
     fault::{ENCODINGS, World},
-    target::{Credential, Kind, Stop, Target, token},
+    target::{Credential, Target, TargetError, TargetKind, token},
 };
 
 /// Returns the target `core`.
-pub(super) fn kind() -> Kind {
-    Kind {
+pub(super) fn kind() -> TargetKind {
+    TargetKind {
         name: "core",
         speaks_http: false,
         faults: &Storage::FAULTS,
@@ -20,7 +19,7 @@ pub(super) fn kind() -> Kind {
         encodings: &ENCODINGS,
         changes_encodings: true,
         sets_clock: true,
-        is_kept: true,
+        keeps_state: true,
         start: Box::new(|_| Ok(Box::new(Core::default()))),
     }
 }
@@ -34,7 +33,7 @@ impl Target for Core {
         scope: &str,
         participant: &str,
         keys: &[String],
-    ) -> Result<Credential, Stop> {
+    ) -> Result<Credential, TargetError> {
         token::issue(self, scope, participant, keys)
     }
 
@@ -43,12 +42,12 @@ impl Target for Core {
         scope: &str,
         credential: &Credential,
         request: &[u8],
-    ) -> Result<Vec<u8>, Stop> {
+    ) -> Result<Vec<u8>, TargetError> {
         let caller = token::caller(credential)?;
         let world = &self.0;
         codec::invoke(&world.ports(), scope, &caller, request)
             .map(|reply| reply.body)
-            .map_err(|failure| Stop::Refused(failure.to_json()))
+            .map_err(|failure| TargetError::Rejected(failure.to_json()))
     }
 
     fn restart(&mut self) -> Result<(), String> {

@@ -1,9 +1,8 @@
-//! What the targets behind HTTP share: how a case's requests become HTTP, and
-//! how responses become answers again.
+//! The common part of targets behind HTTP: turns the requests of a case into HTTP requests, and
+//! responses into replies.
 //!
-//! Steps in a session's life go to their routes, everything else to the JSON
-//! tool; a participant shows a credential that was minted for it. Whatever the
-//! status says must agree with the error's code.
+//! Session administration goes to its own routes, everything else to the JSON tool. A participant
+//! sends a credential that was minted for it. The status must agree with the error code.
 
 use std::fmt::Write as _;
 
@@ -13,15 +12,15 @@ use shared_context_core::ScopeKind;
 
 use crate::{
     case::{ADMIN, Storage},
-    target::{Credential, HttpRequest, HttpResponse, Stop, Target},
+    target::{Credential, HttpRequest, HttpResponse, Target, TargetError},
 };
 
-/// The secret that servers under test sign credentials with.
+/// The secret with which servers under test sign credentials.
 pub const SECRET: &str = "conformance: signs the credentials";
 /// The admin key of servers under test.
 pub const ADMIN_KEY: &str = "conformance-admin-key-0123456789abcdef";
 
-/// The status of each error code in answers of the JSON tool.
+/// The status of each error code of the JSON tool.
 const STATUSES: [(&str, u16); 32] = [
     ("UNAUTHENTICATED", 401),
     ("MALFORMED_REQUEST", 400),
@@ -57,7 +56,7 @@ const STATUSES: [(&str, u16); 32] = [
     ("REQUEST_TOO_LARGE", 413),
 ];
 
-/// A server that answers HTTP.
+/// An HTTP server under test.
 pub(super) trait Server {
     /// Sends one request and waits for the response.
     fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, String>;
@@ -70,12 +69,12 @@ pub(super) trait Server {
 
     /// As [`Target::set_storage`].
     fn set_storage(&mut self, storage: Storage) -> Result<(), String> {
-        Err(format!("this server's storage cannot be told to be {storage:?}"))
+        Err(format!("this server's storage cannot be set to {storage:?}"))
     }
 
     /// As [`Target::set_encodings`].
     fn set_encodings(&mut self, names: &[String]) -> Result<(), String> {
-        Err(format!("this server's encodings cannot be told to be {names:?}"))
+        Err(format!("this server's encodings cannot be set to {names:?}"))
     }
 }
 
@@ -83,11 +82,11 @@ pub(super) trait Server {
 #[derive(Debug)]
 pub(super) struct OverHttp<S>(pub(super) S);
 
-/// A step in a session's life, in its plain form. Anything else that a case
-/// says goes to the JSON tool as it is.
+/// A plain administrative request, which has a route of its own. Other requests go to the JSON
+/// tool unchanged.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Step<'r> {
+struct AdminRequest<'r> {
     action: String,
     #[serde(borrow)]
     config: Option<&'r RawValue>,
@@ -96,35 +95,35 @@ struct Step<'r> {
 }
 
 impl<S: Server> OverHttp<S> {
-    fn post(&mut self, target: String, token: &str, body: Vec<u8>) -> Result<Vec<u8>, Stop> {
-        self.ask("POST", target, token, Some(body))
+    fn post(&mut self, target: String, token: &str, body: Vec<u8>) -> Result<Vec<u8>, TargetError> {
+        self.request("POST", target, token, Some(body))
     }
 
-    fn ask(
+    fn request(
         &mut self,
         method: &str,
         target: String,
         token: &str,
         body: Option<Vec<u8>>,
-    ) -> Result<Vec<u8>, Stop> {
+    ) -> Result<Vec<u8>, TargetError> {
         let mut headers = vec![("Authorization".to_owned(), format!("Bearer {token}"))];
         if body.is_some() {
             headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
         }
         let request = HttpRequest { method: method.to_owned(), target, headers, body };
         let response = self.0.send(&request)?;
-        answer(response)
+        reply(response)
     }
 
-    /// Sends `request` to the route of the step it asks for, if it is one.
-    fn step(
+    /// Sends `request` to its own route if it is administrative.
+    fn administer(
         &mut self,
         kind: ScopeKind,
         id: &str,
         token: &str,
         request: &[u8],
-    ) -> Option<Result<Vec<u8>, Stop>> {
-        let Step { action, config, document } = serde_json::from_slice(request).ok()?;
+    ) -> Option<Result<Vec<u8>, TargetError>> {
+        let AdminRequest { action, config, document } = serde_json::from_slice(request).ok()?;
         let path = format!("/v1/{}s/{}", kind.as_str(), segment(id));
         Some(match (action.as_str(), config, document) {
             ("create_session", config, None) => {
@@ -135,22 +134,24 @@ impl<S: Server> OverHttp<S> {
                     _ => body,
                 };
                 let created = self.post("/v1/sessions".to_owned(), token, body.into_bytes());
-                created.and_then(|body| without_credential(&body).map_err(Stop::Broken))
+                created.and_then(|body| without_credential(&body).map_err(TargetError::Failed))
             }
             ("import_session", None, Some(document)) => {
                 let target = format!("/v1/sessions/import?session_id={}", segment(id));
                 let imported = self.post(target, token, document.get().as_bytes().to_vec());
-                imported.and_then(|body| without_credential(&body).map_err(Stop::Broken))
+                imported.and_then(|body| without_credential(&body).map_err(TargetError::Failed))
             }
-            ("export_session", None, None) => self.ask("GET", path + "/export", token, None),
-            ("inspect", None, None) => self.ask("GET", path + "/inspect", token, None),
-            ("create_project", None, None) => self.ask("PUT", path, token, None),
-            ("show_session" | "show_project", None, None) => self.ask("GET", path, token, None),
+            ("export_session", None, None) => self.request("GET", path + "/export", token, None),
+            ("inspect", None, None) => self.request("GET", path + "/inspect", token, None),
+            ("create_project", None, None) => self.request("PUT", path, token, None),
+            ("show_session" | "show_project", None, None) => self.request("GET", path, token, None),
             ("delete_session" | "delete_project", None, None) => {
-                self.ask("DELETE", path, token, None)
+                self.request("DELETE", path, token, None)
             }
-            ("archive_session", None, None) => self.ask("POST", path + "/archive", token, None),
-            ("revoke_credentials", None, None) => self.ask("POST", path + "/revoke", token, None),
+            ("archive_session", None, None) => self.request("POST", path + "/archive", token, None),
+            ("revoke_credentials", None, None) => {
+                self.request("POST", path + "/revoke", token, None)
+            }
             _ => return None,
         })
     }
@@ -162,7 +163,7 @@ impl<S: Server> Target for OverHttp<S> {
         scope: &str,
         participant: &str,
         keys: &[String],
-    ) -> Result<Credential, Stop> {
+    ) -> Result<Credential, TargetError> {
         let token = if participant == ADMIN {
             ADMIN_KEY.to_owned()
         } else {
@@ -182,11 +183,11 @@ impl<S: Server> Target for OverHttp<S> {
         scope: &str,
         credential: &Credential,
         request: &[u8],
-    ) -> Result<Vec<u8>, Stop> {
+    ) -> Result<Vec<u8>, TargetError> {
         if let Some((kind, id)) = ScopeKind::split(scope)
-            && let Some(answer) = self.step(kind, id, &credential.token, request)
+            && let Some(reply) = self.administer(kind, id, &credential.token, request)
         {
-            return answer;
+            return reply;
         }
         let target = format!("/v1/sessions/{}/shared_context", segment(session(scope)?));
         self.post(target, &credential.token, request.to_vec())
@@ -213,17 +214,17 @@ impl<S: Server> Target for OverHttp<S> {
     }
 }
 
-/// Returns the id in `scope`, which has to be a session's: only those mint credentials and have the
+/// Returns the id in `scope`, which must be a session. Only sessions mint credentials and have the
 /// JSON tool over HTTP.
-fn session(scope: &str) -> Result<&str, Stop> {
+fn session(scope: &str) -> Result<&str, TargetError> {
     match ScopeKind::split(scope) {
         Some((ScopeKind::Session, id)) => Ok(id),
-        _ => Err(Stop::Broken(format!("{scope} has no such route"))),
+        _ => Err(TargetError::Failed(format!("{scope} has no such route"))),
     }
 }
 
-/// Returns the answer that `response` holds: its body, or the error of its problem.
-fn answer(response: HttpResponse) -> Result<Vec<u8>, Stop> {
+/// Converts `response` to a reply: its body, or the error of its problem document.
+fn reply(response: HttpResponse) -> Result<Vec<u8>, TargetError> {
     if (200..300).contains(&response.status) {
         return Ok(response.body);
     }
@@ -233,19 +234,19 @@ fn answer(response: HttpResponse) -> Result<Vec<u8>, Stop> {
     let error = problem.get("error").ok_or_else(|| format!("a problem without error: {shown}"))?;
     let code = error.get("code").and_then(Value::as_str).unwrap_or_default();
     if !STATUSES.contains(&(code, response.status)) {
-        return Err(Stop::Broken(format!("status {} for {code}: {shown}", response.status)));
+        return Err(TargetError::Failed(format!("status {} for {code}: {shown}", response.status)));
     }
     let content_type = response.headers.iter().find(|(name, _)| name == "content-type");
     if content_type.is_none_or(|(_, value)| value != "application/problem+json") {
-        return Err(Stop::Broken(format!(
-            "a refusal that is no problem document: {content_type:?}"
+        return Err(TargetError::Failed(format!(
+            "an error without a problem document: {content_type:?}"
         )));
     }
-    Err(Stop::Refused(json!({ "error": error }).to_string().into_bytes()))
+    Err(TargetError::Rejected(json!({ "error": error }).to_string().into_bytes()))
 }
 
-/// Returns the session object out of the answer to its creation, which holds the
-/// orchestrator's credential, too.
+/// Returns the session object from the response to its creation, without the orchestrator's
+/// credential.
 fn without_credential(body: &[u8]) -> Result<Vec<u8>, String> {
     let mut created: Value = serde_json::from_slice(body).map_err(|err| err.to_string())?;
     let members = created.as_object_mut().ok_or("the created session is no object")?;
@@ -255,8 +256,7 @@ fn without_credential(body: &[u8]) -> Result<Vec<u8>, String> {
     Ok(created.to_string().into_bytes())
 }
 
-/// `text` as one segment of a path: all but letters, digits and `-._~`
-/// percent-encoded.
+/// Percent-encodes `text` as one path segment: all except letters, digits and `-._~`.
 pub(super) fn segment(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {

@@ -1,8 +1,8 @@
-// Around the Worker of `examples/cloudflare-jco`, what the conformance suite needs: this
-// module takes its place, and passes everything on to it but
+// A wrapper of the Worker of `examples/cloudflare-jco` for the conformance suite. It replaces the
+// Worker and forwards every request to it, except for
 //
-//   POST /-/clock {"at": ms}    the clock stands still there
-//   POST /-/logged              what the log was given since the last call
+//   POST /-/clock {"at": ms}    stops the clock at this instant
+//   POST /-/logged              returns the lines that were logged since the last call
 
 import * as example from "./example.mjs";
 
@@ -21,7 +21,7 @@ const sessions = new Set();
 
 export class Session extends example.Session {
   constructor(ctx, env) {
-    // What expires unasked would come between two steps of a case, or not.
+    // Alarms would remove expired entries at random points between two steps of a case.
     Object.getPrototypeOf(ctx.storage).setAlarm = async () => {};
     super(ctx, env);
     sessions.add(ctx.id.name);
@@ -38,11 +38,11 @@ const tools = {
     return {};
   },
   "/-/logged": async (env) => {
-    // The log is told a moment after the caller is answered.
+    // Log lines are written shortly after the reply.
     for (const name of sessions) await env.SESSION.getByName(name).isStored();
-    const told = lines;
+    const logged = lines;
     lines = [];
-    return told;
+    return logged;
   },
 };
 

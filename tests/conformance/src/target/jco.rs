@@ -1,9 +1,7 @@
-//! The component in JavaScript, as jco transpiles it: the Worker of
-//! `examples/cloudflare-jco` under the real workerd, with a module around it that
-//! sets the clock and remembers the log.
+//! The component transpiled to JavaScript by jco: the Worker of `examples/cloudflare-jco` under the
+//! real workerd, with a wrapper that sets the clock and collects the log.
 //!
-//! Where the example was not built, or there is no workerd, there is no such
-//! target, and it is said why.
+//! If the example is not built or workerd is missing, the target is unavailable with a reason.
 
 use std::{
     env, fs,
@@ -17,17 +15,17 @@ use shared_context_workers::{Place, Setup, Workerd};
 use tempfile::TempDir;
 
 use crate::target::{
-    Credential, HttpRequest, HttpResponse, Kind, Stop, Target, http::segment, sockets::Sockets,
-    token,
+    Credential, HttpRequest, HttpResponse, Target, TargetError, TargetKind, client::HttpClient,
+    http::segment, token,
 };
 
-/// The module around the Worker.
-const AROUND: &str = include_str!("jco.mjs");
+/// The module that wraps the Worker.
+const WRAPPER: &str = include_str!("jco.mjs");
 
 /// Returns the target `jco`.
-pub(super) fn kind() -> Result<Kind, String> {
+pub(super) fn kind() -> Result<TargetKind, String> {
     let example = example().map_err(|why| format!("jco: skipped, {why}"))?;
-    Ok(Kind {
+    Ok(TargetKind {
         name: "jco",
         speaks_http: false,
         faults: &[],
@@ -35,7 +33,7 @@ pub(super) fn kind() -> Result<Kind, String> {
         encodings: &[],
         changes_encodings: false,
         sets_clock: true,
-        is_kept: true,
+        keeps_state: true,
         start: Box::new(move |_| Ok(Box::new(Example::start(&example)?))),
     })
 }
@@ -56,12 +54,12 @@ fn example() -> Result<PathBuf, String> {
 
 #[derive(Debug)]
 struct Example {
-    client: Sockets,
-    /// `None` only while it is restarted. Dropped before its folder.
+    client: HttpClient,
+    /// `None` only during a restart. Dropped before its folder.
     workerd: Option<Workerd>,
     now_ms: u64,
-    /// Whether the module around the Worker knows the clock.
-    is_told: bool,
+    /// The wrapper has the current clock.
+    is_clock_set: bool,
     _folder: TempDir,
 }
 
@@ -69,21 +67,21 @@ impl Example {
     fn start(example: &Path) -> Result<Self, String> {
         let folder = TempDir::new().map_err(|err| err.to_string())?;
         let worker = folder.path().join("under-test");
-        surround(example, &worker).map_err(|err| format!("{}: {err}", worker.display()))?;
+        wrap(example, &worker).map_err(|err| format!("{}: {err}", worker.display()))?;
         let setup = Setup::foreign(worker, folder.path().join("data"))?;
         Ok(Self {
-            client: Sockets::new(),
+            client: HttpClient::new(),
             workerd: Some(setup.try_start()?),
             now_ms: 0,
-            is_told: false,
+            is_clock_set: false,
             _folder: folder,
         })
     }
 
     fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {
         let workerd = self.workerd.as_ref().ok_or("workerd does not run")?;
-        if !self.is_told {
-            self.is_told = true;
+        if !self.is_clock_set {
+            self.is_clock_set = true;
             let clock = json!({"at": self.now_ms}).to_string();
             self.post("/-/clock", Vec::new(), clock.as_bytes())?;
             return self.send(request);
@@ -109,7 +107,7 @@ impl Target for Example {
         scope: &str,
         participant: &str,
         keys: &[String],
-    ) -> Result<Credential, Stop> {
+    ) -> Result<Credential, TargetError> {
         token::issue(self, scope, participant, keys)
     }
 
@@ -118,7 +116,7 @@ impl Target for Example {
         scope: &str,
         credential: &Credential,
         request: &[u8],
-    ) -> Result<Vec<u8>, Stop> {
+    ) -> Result<Vec<u8>, TargetError> {
         let caller = token::caller(credential)?;
         let bound = caller.credential;
         let caller = json!({
@@ -129,22 +127,22 @@ impl Target for Example {
         let path = match ScopeKind::split(scope) {
             Some((ScopeKind::Project, id)) => format!("/projects/{}", segment(id)),
             Some((ScopeKind::Session, id)) => format!("/{}", segment(id)),
-            None => return Err(Stop::Broken(format!("there is no scope {scope}"))),
+            None => return Err(TargetError::Failed(format!("there is no scope {scope}"))),
         };
-        let headers = vec![("Caller".to_owned(), in_ascii(&caller.to_string()))];
+        let headers = vec![("Caller".to_owned(), to_ascii(&caller.to_string()))];
         let response = self.post(&path, headers, request)?;
         match response.status {
             200 => Ok(response.body),
-            400 | 503 => Err(Stop::Refused(response.body)),
+            400 | 503 => Err(TargetError::Rejected(response.body)),
             status => {
                 let shown = String::from_utf8_lossy(&response.body);
-                Err(Stop::Broken(format!("status {status}: {shown}")))
+                Err(TargetError::Failed(format!("status {status}: {shown}")))
             }
         }
     }
 
     fn restart(&mut self) -> Result<(), String> {
-        self.is_told = false;
+        self.is_clock_set = false;
         let setup = self.workerd.take().map(Workerd::kill);
         self.workerd = setup.map(Setup::try_start).transpose()?;
         Ok(())
@@ -152,19 +150,18 @@ impl Target for Example {
 
     fn set_clock(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
-        self.is_told = false;
+        self.is_clock_set = false;
     }
 
     fn logged(&mut self) -> Option<Vec<Value>> {
-        let told = self.post("/-/logged", Vec::new(), b"").ok()?;
-        let lines: Vec<Value> = serde_json::from_slice(&told.body).ok()?;
+        let response = self.post("/-/logged", Vec::new(), b"").ok()?;
+        let lines: Vec<Value> = serde_json::from_slice(&response.body).ok()?;
         Some(lines.iter().map(record).collect())
     }
 }
 
-/// Makes the folder `worker`: the Worker of `example`, and the module around it in
-/// its place.
-fn surround(example: &Path, worker: &Path) -> std::io::Result<()> {
+/// Creates the folder `worker`: the Worker of `example` with the wrapper as its entry module.
+fn wrap(example: &Path, worker: &Path) -> std::io::Result<()> {
     let build = worker.join("build");
     fs::create_dir_all(&build)?;
     symlink(example.join("wrangler.jsonc"), worker.join("wrangler.jsonc"))?;
@@ -174,11 +171,11 @@ fn surround(example: &Path, worker: &Path) -> std::io::Result<()> {
         let name = if is_entry { "example.mjs".into() } else { file.file_name() };
         symlink(file.path(), build.join(name))?;
     }
-    fs::write(build.join("worker.mjs"), AROUND)
+    fs::write(build.join("worker.mjs"), WRAPPER)
 }
 
-/// `json` without characters that a header cannot hold.
-fn in_ascii(json: &str) -> String {
+/// Escapes the characters of `json` that a header cannot contain.
+fn to_ascii(json: &str) -> String {
     let mut text = String::new();
     for it in json.chars() {
         if it.is_ascii() {
@@ -190,7 +187,7 @@ fn in_ascii(json: &str) -> String {
     text
 }
 
-/// Returns a line of the example's log, as the suite names its members.
+/// Converts a log line of the example to a record with the member names of the suite.
 fn record(line: &Value) -> Value {
     let names = [
         ("session", "/session"),
@@ -205,9 +202,9 @@ fn record(line: &Value) -> Value {
         ("label", "/label"),
         ("reason", "/reason"),
     ];
-    let told = names.into_iter().filter_map(|(name, place)| {
+    let members = names.into_iter().filter_map(|(name, place)| {
         let value = line.pointer(place)?;
         Some((name.to_owned(), value.clone()))
     });
-    Value::Object(told.collect::<Map<_, _>>())
+    Value::Object(members.collect::<Map<_, _>>())
 }

@@ -1,7 +1,7 @@
-//! What a case runs on: a system that keeps sessions, behind one small trait.
-//! A further host is one file below `target/` and one line in `Kind::all`.
+//! The targets of cases: systems that store sessions, behind one small trait. A further host is
+//! one file below `target/` and one line in `TargetKind::all`.
 //!
-//! Leaves out what is expected of the answers: a target only carries them.
+//! A target only transports requests and replies. It knows no expectations.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::case::{Case, Storage};
 
+mod client;
 mod component;
 mod core;
 mod http;
 mod jco;
 mod server;
-mod sockets;
 mod spin;
 mod token;
 mod wire;
@@ -22,25 +22,24 @@ mod workerd;
 
 pub use http::{ADMIN_KEY, SECRET};
 
-/// A system under test. It is made for one case and thrown away after it.
+/// A system under test. Each case gets a new one.
 pub trait Target {
-    /// Takes a credential for `participant` of `scope`, which is limited to
-    /// `keys` unless there are none.
+    /// Issues a credential for `participant` of `scope`, limited to `keys` unless they are empty.
     fn credential(
         &mut self,
         scope: &str,
         participant: &str,
         keys: &[String],
-    ) -> Result<Credential, Stop>;
+    ) -> Result<Credential, TargetError>;
 
-    /// Sends a request of the JSON tool about `scope`, as in `session/main`, and answers the
-    /// reply's body.
+    /// Sends a request to the JSON tool on `scope`, such as `session/main`, and returns the body of
+    /// the reply.
     fn invoke(
         &mut self,
         scope: &str,
         credential: &Credential,
         request: &[u8],
-    ) -> Result<Vec<u8>, Stop>;
+    ) -> Result<Vec<u8>, TargetError>;
 
     /// Stops the system and starts it again over the same storage.
     fn restart(&mut self) -> Result<(), String>;
@@ -48,70 +47,69 @@ pub trait Target {
     /// Sets the system's clock, in milliseconds since the Unix epoch.
     fn set_clock(&mut self, now_ms: u64);
 
-    /// Lets the storage behave as told. Called only on targets that can.
+    /// Sets the behaviour of the storage. Called only on targets that support it.
     fn set_storage(&mut self, storage: Storage) -> Result<(), String> {
-        Err(format!("this target's storage cannot be told to be {storage:?}"))
+        Err(format!("this target's storage cannot be set to {storage:?}"))
     }
 
-    /// Lets the host count tokens with these encodings and no others. Called only
-    /// on targets that can.
+    /// Limits the encodings of the host to these. Called only on targets that support it.
     fn set_encodings(&mut self, names: &[String]) -> Result<(), String> {
-        Err(format!("this target's encodings cannot be told to be {names:?}"))
+        Err(format!("this target's encodings cannot be set to {names:?}"))
     }
 
-    /// Returns the records given to the log since the last call, oldest first; `None`
-    /// where they cannot be seen.
+    /// Returns the records that were logged since the last call, oldest first, or `None` if the
+    /// target cannot show them.
     fn logged(&mut self) -> Option<Vec<Value>> {
         None
     }
 
-    /// Sends a request of HTTP. Called only on targets that speak it.
+    /// Sends an HTTP request. Called only on targets that speak HTTP.
     fn http(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {
         Err(format!("this target does not speak HTTP: {} {}", request.method, request.target))
     }
 }
 
-/// What proves who calls.
+/// The proof of a caller's identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credential {
-    /// Who it was issued to.
+    /// The participant that it was issued to.
     pub participant: String,
-    /// The only keys it is for: patterns. All keys when empty.
+    /// The key patterns it is limited to; empty for all keys.
     pub keys: Vec<String>,
-    /// The proof, in the target's own form.
+    /// The token, in the form of the target.
     pub token: String,
 }
 
-/// Why there is no reply.
+/// The reason why there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
-    /// The system refused, with this body: `{"error":{…}}`.
-    Refused(Vec<u8>),
-    /// The target could not do its part; the case fails.
-    Broken(String),
+pub enum TargetError {
+    /// The system rejected the request with this body: `{"error":{…}}`.
+    Rejected(Vec<u8>),
+    /// The target failed, so the case fails.
+    Failed(String),
 }
 
-impl From<String> for Stop {
+impl From<String> for TargetError {
     fn from(message: String) -> Self {
-        Self::Broken(message)
+        Self::Failed(message)
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(body) => write!(f, "refused: {}", String::from_utf8_lossy(body)),
-            Self::Broken(message) => f.write_str(message),
+            Self::Rejected(body) => write!(f, "rejected: {}", String::from_utf8_lossy(body)),
+            Self::Failed(message) => f.write_str(message),
         }
     }
 }
 
-/// A request of HTTP.
+/// An HTTP request.
 #[derive(Debug, Clone, Default)]
 pub struct HttpRequest {
     /// The method.
     pub method: String,
-    /// Path and query, as they are sent.
+    /// Path and query.
     pub target: String,
     /// Headers, in order.
     pub headers: Vec<(String, String)>,
@@ -119,7 +117,7 @@ pub struct HttpRequest {
     pub body: Option<Vec<u8>>,
 }
 
-/// A response of HTTP.
+/// An HTTP response.
 #[derive(Debug, Clone, Default)]
 pub struct HttpResponse {
     /// The status code.
@@ -130,36 +128,35 @@ pub struct HttpResponse {
     pub body: Vec<u8>,
 }
 
-/// Makes a system with nothing in it, as a case wants it to be.
-pub type Start = Box<dyn Fn(&Case) -> Result<Box<dyn Target>, String> + Send + Sync>;
+/// Starts an empty system with the settings of a case.
+pub type TargetFactory = Box<dyn Fn(&Case) -> Result<Box<dyn Target>, String> + Send + Sync>;
 
-/// One kind of target: how it is made and what it can do.
-#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
-pub struct Kind {
-    /// Its name, in the names of the tests.
+/// One kind of target: its constructor and its capabilities.
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent capability")]
+pub struct TargetKind {
+    /// The name, a part of the test names.
     pub name: &'static str,
-    /// Whether cases in HTTP run on it.
+    /// It runs the cases with HTTP steps.
     pub speaks_http: bool,
-    /// The ways in which its storage can be told to fail.
+    /// The storage faults that it supports.
     pub faults: &'static [Storage],
-    /// Whether a header that is sent twice reaches it as one, as on platforms that
-    /// read requests themselves.
+    /// A header that is sent twice reaches it as one, because its platform parses requests.
     pub joins_headers: bool,
-    /// The encodings its host counts tokens with.
+    /// The encodings of its tokenizer.
     pub encodings: &'static [&'static str],
-    /// Whether its host can be told to have others.
+    /// Its encodings can be changed.
     pub changes_encodings: bool,
-    /// Whether its clock can be set.
+    /// Its clock can be set.
     pub sets_clock: bool,
-    /// Whether one instance of its interface serves all requests, and so remembers one
-    /// at the next: rates, metrics, handshakes of MCP.
-    pub is_kept: bool,
-    /// Makes one.
-    pub start: Start,
+    /// One instance serves all requests, so it has in-process state: rates, metrics, MCP
+    /// handshakes.
+    pub keeps_state: bool,
+    /// Starts a target.
+    pub start: TargetFactory,
 }
 
-impl Kind {
-    /// Returns every kind of target there is, or why one is missing here.
+impl TargetKind {
+    /// Returns every kind of target, or the reason why it is unavailable.
     pub fn all() -> Vec<Result<Self, String>> {
         vec![
             Ok(core::kind()),
@@ -176,8 +173,8 @@ impl Kind {
     }
 }
 
-impl fmt::Debug for Kind {
+impl fmt::Debug for TargetKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kind").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("TargetKind").field("name", &self.name).finish_non_exhaustive()
     }
 }

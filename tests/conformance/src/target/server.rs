@@ -1,5 +1,4 @@
-//! The HTTP server of the wasmtime host, really listening, over `SQLite`; asked
-//! by a client over sockets.
+//! The HTTP server of the wasmtime host over `SQLite`, listening on loopback.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -12,15 +11,16 @@ use crate::{
     case::Case,
     fault::{ENCODINGS, World},
     target::{
-        HttpRequest, HttpResponse, Kind, component,
+        HttpRequest, HttpResponse, TargetKind,
+        client::HttpClient,
+        component,
         http::{ADMIN_KEY, OverHttp, SECRET, Server},
-        sockets::Sockets,
     },
 };
 
 /// Returns the target `http`.
-pub(super) fn kind() -> Kind {
-    Kind {
+pub(super) fn kind() -> TargetKind {
+    TargetKind {
         name: "http",
         speaks_http: true,
         faults: &[],
@@ -28,23 +28,23 @@ pub(super) fn kind() -> Kind {
         encodings: &ENCODINGS,
         changes_encodings: false,
         sets_clock: true,
-        is_kept: true,
-        start: Box::new(|case| Ok(Box::new(OverHttp(OverSockets::start(case)?)))),
+        keeps_state: true,
+        start: Box::new(|case| Ok(Box::new(OverHttp(LocalServer::start(case)?)))),
     }
 }
 
 #[derive(Debug)]
-struct OverSockets {
-    client: Sockets,
+struct LocalServer {
+    client: HttpClient,
     options: ServerOptions,
     clock: World,
-    /// `None` only while it is restarted.
+    /// `None` only during a restart.
     server: Option<Listening>,
     runtime: Runtime,
     _folder: TempDir,
 }
 
-impl OverSockets {
+impl LocalServer {
     fn start(case: &Case) -> Result<Self, String> {
         let folder = TempDir::new().map_err(|err| err.to_string())?;
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -58,11 +58,11 @@ impl OverSockets {
             ..RateLimit::default()
         });
         options.clock = Arc::new(clock.clone());
-        // What it does unasked would come between two steps of a case, or not.
+        // Background cleanup would run at random points between two steps of a case.
         options.removes_expired = false;
         options.component = component::options();
         let runtime = runtime.map_err(|err| err.to_string())?;
-        let client = Sockets::new();
+        let client = HttpClient::new();
         let mut server = Self { client, options, clock, server: None, runtime, _folder: folder };
         server.restart()?;
         Ok(server)
@@ -75,7 +75,7 @@ impl OverSockets {
     }
 }
 
-impl Server for OverSockets {
+impl Server for LocalServer {
     fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {
         let server = self.server.as_ref().ok_or("the server does not run")?;
         self.client.send(&server.url(), request)
@@ -93,7 +93,7 @@ impl Server for OverSockets {
     }
 }
 
-impl Drop for OverSockets {
+impl Drop for LocalServer {
     fn drop(&mut self) {
         self.stop();
     }

@@ -1,8 +1,7 @@
-//! The application of `hosts/spin`: in the stand-in, where the clock is set and storage
-//! fails as told, over `SQLite` and over the key-value store; and on Spin itself.
+//! The application of `hosts/spin`: in the emulator with a settable clock and storage faults, over
+//! `SQLite` and over the key-value store; and on Spin itself.
 //!
-//! Where the application was not built, or there is no Spin, there is no such target,
-//! and it is said why.
+//! If the application is not built or Spin is missing, the target is unavailable with a reason.
 
 use shared_context_spin_tests as spin;
 use shared_context_spin_tests::{Over, Place, Program, Runtime, Setup, StandIn};
@@ -11,34 +10,35 @@ use tempfile::TempDir;
 use crate::{
     case::Storage,
     target::{
-        HttpRequest, HttpResponse, Kind,
+        HttpRequest, HttpResponse, TargetKind,
+        client::HttpClient,
         http::{ADMIN_KEY, OverHttp, SECRET, Server},
-        sockets::Sockets,
     },
 };
 
 /// Returns the target `spin`.
-pub(super) fn over_sqlite() -> Result<Kind, String> {
-    in_stand_in("spin", Over::Sqlite, &Storage::FAULTS)
+pub(super) fn over_sqlite() -> Result<TargetKind, String> {
+    in_emulator("spin", Over::Sqlite, &Storage::FAULTS)
 }
 
-/// Returns the target `spin-key-value`. Nobody can come first there: nothing is compared.
-pub(super) fn over_key_value() -> Result<Kind, String> {
+/// Returns the target `spin-key-value`. Its commits never conflict, because the store cannot
+/// compare revisions.
+pub(super) fn over_key_value() -> Result<TargetKind, String> {
     let faults = &[Storage::ReadsFail, Storage::CommitsFail, Storage::AnswersLost];
-    in_stand_in("spin-key-value", Over::KeyValue, faults)
+    in_emulator("spin-key-value", Over::KeyValue, faults)
 }
 
 /// Returns the target `spin-real`.
-pub(super) fn real() -> Result<Kind, String> {
+pub(super) fn real() -> Result<TargetKind, String> {
     let name = "spin-real";
     let place = Place::find().map_err(|why| format!("{name}: skipped, {why}"))?;
     let runtime = Runtime::spin().map_err(|why| format!("{name}: skipped, {why}"))?;
-    Ok(Kind {
+    Ok(TargetKind {
         sets_clock: false,
         start: Box::new(move |_| {
             let (folder, setup) = setup(&place, Over::Sqlite)?;
-            let mut spin = OnSpin {
-                client: Sockets::new(),
+            let mut spin = SpinServer {
+                client: HttpClient::new(),
                 runtime: runtime.clone(),
                 setup,
                 program: None,
@@ -47,13 +47,17 @@ pub(super) fn real() -> Result<Kind, String> {
             spin.restart()?;
             Ok(Box::new(OverHttp(spin)))
         }),
-        ..in_stand_in(name, Over::Sqlite, &[])?
+        ..in_emulator(name, Over::Sqlite, &[])?
     })
 }
 
-fn in_stand_in(name: &'static str, over: Over, faults: &'static [Storage]) -> Result<Kind, String> {
+fn in_emulator(
+    name: &'static str,
+    over: Over,
+    faults: &'static [Storage],
+) -> Result<TargetKind, String> {
     let place = Place::find().map_err(|why| format!("{name}: skipped, {why}"))?;
-    Ok(Kind {
+    Ok(TargetKind {
         name,
         speaks_http: true,
         faults,
@@ -61,24 +65,24 @@ fn in_stand_in(name: &'static str, over: Over, faults: &'static [Storage]) -> Re
         encodings: &[],
         changes_encodings: false,
         sets_clock: true,
-        is_kept: false,
+        keeps_state: false,
         start: Box::new(move |_| {
             let (folder, setup) = setup(&place, over)?;
-            let mut stand_in = InStandIn {
-                client: Sockets::new(),
+            let mut emulator = EmulatorServer {
+                client: HttpClient::new(),
                 setup,
-                stand_in: None,
+                emulator: None,
                 now_ms: 0,
                 storage: Storage::Works,
                 _folder: folder,
             };
-            stand_in.restart()?;
-            Ok(Box::new(OverHttp(stand_in)))
+            emulator.restart()?;
+            Ok(Box::new(OverHttp(emulator)))
         }),
     })
 }
 
-/// Returns the application with nothing in it, and the folder it will keep all in.
+/// Returns the setup of an empty application and its data folder.
 fn setup(place: &Place, over: Over) -> Result<(TempDir, Setup), String> {
     let folder = TempDir::new().map_err(|err| err.to_string())?;
     let setup = place.setup(over, folder.path()).keys(SECRET, ADMIN_KEY);
@@ -86,21 +90,21 @@ fn setup(place: &Place, over: Over) -> Result<(TempDir, Setup), String> {
 }
 
 #[derive(Debug)]
-struct InStandIn {
-    client: Sockets,
+struct EmulatorServer {
+    client: HttpClient,
     setup: Setup,
-    /// `None` only while it is restarted. Dropped before its folder.
-    stand_in: Option<StandIn>,
+    /// `None` only during a restart. Dropped before its folder.
+    emulator: Option<StandIn>,
     now_ms: u64,
     storage: Storage,
     _folder: TempDir,
 }
 
-impl InStandIn {
-    fn tell(&self) {
-        let Some(stand_in) = &self.stand_in else { return };
-        stand_in.set_clock(Some(self.now_ms));
-        stand_in.set_storage(match self.storage {
+impl EmulatorServer {
+    fn configure(&self) {
+        let Some(emulator) = &self.emulator else { return };
+        emulator.set_clock(Some(self.now_ms));
+        emulator.set_storage(match self.storage {
             Storage::Works => spin::Storage::Works,
             Storage::ReadsFail => spin::Storage::ReadsFail,
             Storage::CommitsFail => spin::Storage::CommitsFail,
@@ -110,47 +114,47 @@ impl InStandIn {
     }
 }
 
-impl Server for InStandIn {
+impl Server for EmulatorServer {
     fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {
-        let stand_in = self.stand_in.as_ref().ok_or("the stand-in does not run")?;
-        let response = self.client.send(stand_in.url(), request)?;
-        match stand_in.failures().as_slice() {
+        let emulator = self.emulator.as_ref().ok_or("the stand-in does not run")?;
+        let response = self.client.send(emulator.url(), request)?;
+        match emulator.failures().as_slice() {
             [] => Ok(response),
-            failures => Err(format!("{}; the log: {:?}", failures.join("; "), stand_in.log())),
+            failures => Err(format!("{}; the log: {:?}", failures.join("; "), emulator.log())),
         }
     }
 
     fn restart(&mut self) -> Result<(), String> {
-        self.stand_in = None;
+        self.emulator = None;
         let started = StandIn::start(&self.setup).map_err(|err| format!("{err:#}"))?;
-        self.stand_in = Some(started);
-        self.tell();
+        self.emulator = Some(started);
+        self.configure();
         Ok(())
     }
 
     fn set_clock(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
-        self.tell();
+        self.configure();
     }
 
     fn set_storage(&mut self, storage: Storage) -> Result<(), String> {
         self.storage = storage;
-        self.tell();
+        self.configure();
         Ok(())
     }
 }
 
 #[derive(Debug)]
-struct OnSpin {
-    client: Sockets,
+struct SpinServer {
+    client: HttpClient,
     runtime: Runtime,
     setup: Setup,
-    /// `None` only while it is restarted. Dropped before its folder.
+    /// `None` only during a restart. Dropped before its folder.
     program: Option<Program>,
     _folder: TempDir,
 }
 
-impl Server for OnSpin {
+impl Server for SpinServer {
     fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {
         let program = self.program.as_ref().ok_or("Spin does not run")?;
         let response = self.client.send(program.url(), request);
@@ -165,6 +169,6 @@ impl Server for OnSpin {
         Ok(())
     }
 
-    /// No case that needs it runs here.
+    /// Does nothing: cases that need it do not run on this target.
     fn set_clock(&mut self, _: u64) {}
 }

@@ -1,29 +1,29 @@
-//! Credentials of targets without a wire: what a signed one would say, as text.
-//! Signatures and expiry are the wire's, and proven over HTTP.
+//! Credentials of targets without HTTP: the claims of a signed credential, as plain text. The HTTP
+//! cases cover signatures and expiry.
 
 use serde::{Deserialize, Serialize};
 use shared_context_codec as codec;
 
 use crate::{
     case::ADMIN,
-    target::{Credential, Stop, Target},
+    target::{Credential, Target, TargetError},
 };
 
-/// What a session says of the credentials it accepts.
+/// The claims that a session accepts.
 #[derive(Debug, Serialize, Deserialize)]
 struct Claims {
     incarnation: u64,
     credential_epoch: u64,
 }
 
-/// Issues a credential for the session as it is now. The operator needs none,
-/// and for a session that is not there none can be bound to it.
+/// Issues a credential for the current session. The operator's is not bound to a session, nor is
+/// one for a missing session.
 pub(super) fn issue(
     target: &mut dyn Target,
     scope: &str,
     participant: &str,
     keys: &[String],
-) -> Result<Credential, Stop> {
+) -> Result<Credential, TargetError> {
     let unbound = |participant: &str, keys: &[String]| Credential {
         participant: participant.to_owned(),
         keys: keys.to_vec(),
@@ -35,7 +35,7 @@ pub(super) fn issue(
     let shown = target.invoke(scope, &unbound(ADMIN, &[]), br#"{"action":"show_session"}"#);
     let body = match shown {
         Ok(body) => body,
-        Err(Stop::Refused(_)) => return Ok(unbound(participant, keys)),
+        Err(TargetError::Rejected(_)) => return Ok(unbound(participant, keys)),
         Err(broken) => return Err(broken),
     };
     let claims: Claims = serde_json::from_slice(&body).map_err(|err| err.to_string())?;
@@ -43,7 +43,7 @@ pub(super) fn issue(
     Ok(Credential { token, ..unbound(participant, keys) })
 }
 
-/// Returns the caller that `credential` proves.
+/// Returns the caller that `credential` identifies.
 pub(super) fn caller(credential: &Credential) -> Result<codec::Caller, String> {
     let claims = match credential.token.as_str() {
         "" => None,

@@ -1,5 +1,4 @@
-//! The wire over the core, in process and without sockets: HTTP where storage
-//! can be told to fail.
+//! The wire over the core in process, without network: HTTP with storage faults.
 
 use std::{
     future::Future,
@@ -21,14 +20,14 @@ use crate::{
     case::{Case, Storage},
     fault::{ENCODINGS, World},
     target::{
-        HttpRequest, HttpResponse, Kind,
+        HttpRequest, HttpResponse, TargetKind,
         http::{ADMIN_KEY, OverHttp, SECRET, Server},
     },
 };
 
 /// Returns the target `wire`.
-pub(super) fn kind() -> Kind {
-    Kind {
+pub(super) fn kind() -> TargetKind {
+    TargetKind {
         name: "wire",
         speaks_http: true,
         faults: &Storage::FAULTS,
@@ -36,12 +35,12 @@ pub(super) fn kind() -> Kind {
         encodings: &ENCODINGS,
         changes_encodings: true,
         sets_clock: true,
-        is_kept: true,
-        start: Box::new(|case| Ok(Box::new(OverHttp(InProcess::start(case)?)))),
+        keeps_state: true,
+        start: Box::new(|case| Ok(Box::new(OverHttp(InProcessServer::start(case)?)))),
     }
 }
 
-/// Returns what a server is told by a case: with a rate limit only where one is proven.
+/// Returns the server options of a case. Only cases that test the rate limit set one.
 fn options(case: &Case) -> Result<Options, String> {
     let keys = Keys::new(SECRET.as_bytes(), ADMIN_KEY).map_err(|err| err.to_string())?;
     let rate_limit = case.rate_limit.map(|it| RateLimit {
@@ -53,20 +52,20 @@ fn options(case: &Case) -> Result<Options, String> {
 }
 
 #[derive(Debug)]
-struct InProcess {
+struct InProcessServer {
     world: World,
     http: Http,
     case: Case,
 }
 
-impl InProcess {
+impl InProcessServer {
     fn start(case: &Case) -> Result<Self, String> {
         let http = Http::new(options(case)?);
         Ok(Self { world: World::default(), http, case: case.clone() })
     }
 }
 
-impl Server for InProcess {
+impl Server for InProcessServer {
     fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {
         let mut builder =
             http::Request::builder().method(request.method.as_str()).uri(&request.target);
@@ -78,11 +77,11 @@ impl Server for InProcess {
         }
         let body = Bytes::from(request.body.clone().unwrap_or_default());
         let built = builder.body(body).map_err(|err| format!("{request:?}: {err}"))?;
-        let mut answered = pin!(self.http.handle(&self.world, built));
-        // The engine below is ready at once, so one look is enough.
-        match answered.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(response) => received(response),
-            Poll::Pending => Err("the wire waits for what nobody does".to_owned()),
+        let mut response_future = pin!(self.http.handle(&self.world, built));
+        // The engine below is always ready, so one poll is enough.
+        match response_future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(response) => to_response(response),
+            Poll::Pending => Err("the wire is pending although the engine is ready".to_owned()),
         }
     }
 
@@ -125,7 +124,7 @@ impl Engine for World {
         0
     }
 
-    /// One request at a time: nothing changes while it waits.
+    /// Returns at once: requests come one at a time, so nothing changes during a wait.
     async fn wait_for_change(&self, _: &str, _: u64, _: Duration) -> Woken {
         Woken::TimeUp
     }
@@ -139,11 +138,11 @@ impl Engine for World {
     }
 }
 
-/// Returns a response as targets hand it on, if it has an end.
-fn received(response: http::Response<Body>) -> Result<HttpResponse, String> {
+/// Converts a response, or fails if it is a stream.
+fn to_response(response: http::Response<Body>) -> Result<HttpResponse, String> {
     let (head, body) = response.into_parts();
     let Body::Whole(body) = body else {
-        return Err("the answer is a stream without end".to_owned());
+        return Err("the response is a stream".to_owned());
     };
     let headers = head.headers.iter().map(|(name, value)| {
         (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())

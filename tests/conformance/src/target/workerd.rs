@@ -1,7 +1,7 @@
-//! The Worker of `hosts/cloudflare` under the real workerd: Durable Objects over
-//! `SQLite`, with the module around it that sets the clock and lets storage fail.
+//! The Worker of `hosts/cloudflare` under the real workerd: Durable Objects over `SQLite`, with a
+//! test module that sets the clock and injects storage faults.
 //!
-//! Where there is no workerd there is no such target, and it is said why.
+//! If workerd is missing, the target is unavailable with a reason.
 
 use serde_json::json;
 use shared_context_workers::{Place, Setup, UnderTest, Workerd};
@@ -10,16 +10,16 @@ use tempfile::TempDir;
 use crate::{
     case::{Case, Storage},
     target::{
-        HttpRequest, HttpResponse, Kind,
+        HttpRequest, HttpResponse, TargetKind,
+        client::HttpClient,
         http::{ADMIN_KEY, OverHttp, SECRET, Server},
-        sockets::Sockets,
     },
 };
 
 /// Returns the target `workerd`.
-pub(super) fn kind() -> Result<Kind, String> {
+pub(super) fn kind() -> Result<TargetKind, String> {
     Place::find().map_err(|why| format!("workerd: skipped, {why}"))?;
-    Ok(Kind {
+    Ok(TargetKind {
         name: "workerd",
         speaks_http: true,
         faults: &Storage::FAULTS,
@@ -27,24 +27,24 @@ pub(super) fn kind() -> Result<Kind, String> {
         encodings: &[],
         changes_encodings: false,
         sets_clock: true,
-        is_kept: true,
-        start: Box::new(|case| Ok(Box::new(OverHttp(UnderWorkerd::start(case)?)))),
+        keeps_state: true,
+        start: Box::new(|case| Ok(Box::new(OverHttp(WorkerdServer::start(case)?)))),
     })
 }
 
 #[derive(Debug)]
-struct UnderWorkerd {
-    client: Sockets,
-    /// `None` only while it is restarted. Dropped before its folder.
+struct WorkerdServer {
+    client: HttpClient,
+    /// `None` only during a restart. Dropped before its folder.
     workerd: Option<Workerd>,
     now_ms: u64,
     storage: Storage,
-    /// Whether the test module knows clock and storage.
-    is_told: bool,
+    /// The test module has the current clock and storage mode.
+    is_configured: bool,
     _folder: TempDir,
 }
 
-impl UnderWorkerd {
+impl WorkerdServer {
     fn start(case: &Case) -> Result<Self, String> {
         let folder = TempDir::new().map_err(|err| err.to_string())?;
         let setup = Setup::find(folder.path())?.under_test().keys(SECRET, ADMIN_KEY);
@@ -53,17 +53,17 @@ impl UnderWorkerd {
             Some(limit) => setup.text("SHARED_CONTEXT_RATE", &limit.per_second.to_string()),
         };
         Ok(Self {
-            client: Sockets::new(),
+            client: HttpClient::new(),
             workerd: Some(setup.try_start()?),
             now_ms: 0,
             storage: Storage::Works,
-            is_told: false,
+            is_configured: false,
             _folder: folder,
         })
     }
 
-    fn tell(&self, module: &UnderTest) -> Result<(), String> {
-        // What expires unasked would come between two steps of a case, or not.
+    fn configure(&self, module: &UnderTest) -> Result<(), String> {
+        // Alarms would remove expired entries at random points between two steps of a case.
         module.try_tell("clock", &json!({"at": self.now_ms, "held": true}))?;
         let mode = match self.storage {
             Storage::Works => "works",
@@ -76,19 +76,19 @@ impl UnderWorkerd {
     }
 }
 
-impl Server for UnderWorkerd {
+impl Server for WorkerdServer {
     fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {
         let workerd = self.workerd.as_ref().ok_or("workerd does not run")?;
-        if !self.is_told {
-            self.tell(&workerd.under_test())?;
-            self.is_told = true;
+        if !self.is_configured {
+            self.configure(&workerd.under_test())?;
+            self.is_configured = true;
         }
         let response = self.client.send(workerd.url(), request);
         response.map_err(|err| format!("{err}; workerd said: {}", workerd.log()))
     }
 
     fn restart(&mut self) -> Result<(), String> {
-        self.is_told = false;
+        self.is_configured = false;
         let setup = self.workerd.take().map(Workerd::kill);
         self.workerd = setup.map(Setup::try_start).transpose()?;
         Ok(())
@@ -96,12 +96,12 @@ impl Server for UnderWorkerd {
 
     fn set_clock(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
-        self.is_told = false;
+        self.is_configured = false;
     }
 
     fn set_storage(&mut self, storage: Storage) -> Result<(), String> {
         self.storage = storage;
-        self.is_told = false;
+        self.is_configured = false;
         Ok(())
     }
 }
