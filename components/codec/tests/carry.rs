@@ -238,6 +238,5 @@ fn a_full_session_with_full_rounds_is_carried() {
     assert_eq!(first.unwrap_err().code, "ROUND_NOT_FOUND", "no round gave way");
     session.fill_round(|nth| json!(format!("{nth}{}", "\u{1}".repeat(2_000))));
     let kept = usize::try_from(KEPT_BYTES_MAX).unwrap();
-    eprintln!("{} bytes", session.export().len());
     session.check_document(4_000_000 + kept / 2..DOCUMENT_BYTES_MAX);
 }

@@ -41,7 +41,7 @@ fn the_worked_example_is_accurate() {
         let answer = ask(&who, &request);
         match (expected, answer) {
             (ExpectedReply::Error(code), Err(failure)) => {
-                assert_eq!(failure.code, code, "{request}")
+                assert_eq!(failure.code, code, "{request}");
             }
             (ExpectedReply::Success(expected), Ok(reply)) => {
                 let actual: Value = serde_json::from_slice(&reply.body).unwrap();

@@ -182,7 +182,7 @@ impl Object {
         });
     }
 
-    /// Sends new changes on all open WebSockets.
+    /// Sends new changes on all open web sockets.
     pub(crate) async fn update_sockets(self: &Rc<Self>) {
         if !self.sockets.is_empty() {
             self.sockets.send_changes(self).await;

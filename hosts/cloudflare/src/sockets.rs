@@ -1,4 +1,4 @@
-//! The open WebSockets of an object. Each socket's position in the feed is stored with it,
+//! The open Web sockets of an object. Each socket's position in the feed is stored with it,
 //! so the object can leave memory while they are open (the platform's hibernation).
 //!
 //! # Invariants

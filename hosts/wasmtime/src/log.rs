@@ -4,7 +4,7 @@
 //! holds no value.
 
 use shared_context_codec::{AuditForm, Time};
-use shared_context_core::{ScopeKind, time::Timestamp};
+use shared_context_core::{ScopeKind, audit, time::Timestamp};
 
 /// One effect of a committed change, without the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,25 @@ pub struct AuditEntry {
     pub version: u64,
     /// The size of its value, in tokens.
     pub value_tokens: u32,
+}
+
+impl From<&audit::AuditRecord> for AuditRecord {
+    fn from(it: &audit::AuditRecord) -> Self {
+        Self {
+            revision: it.revision.0,
+            action: it.action.as_str().to_owned(),
+            participant: it.participant.as_str().to_owned(),
+            at_ms: it.at.0,
+            entry: it.entry.as_ref().map(|it| AuditEntry {
+                key: it.key.as_str().to_owned(),
+                version: it.version,
+                value_tokens: it.value_tokens.0,
+            }),
+            label: it.label.as_ref().map(|it| it.as_str().to_owned()),
+            reason: it.reason.as_ref().map(|it| it.as_str().to_owned()),
+            round: it.round,
+        }
+    }
 }
 
 /// A destination for audit records.

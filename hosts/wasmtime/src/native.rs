@@ -18,7 +18,7 @@ use shared_context_core::{
 };
 
 use crate::{
-    AuditEntry, AuditRecord, Caller, ComponentOptions, Failure, Host, Reply, StartError, failures,
+    Caller, ComponentOptions, Failure, Host, Reply, StartError, failures,
     host::AnyKv,
     slots::{Slot, Slots},
 };
@@ -190,24 +190,5 @@ struct Records<'a>(&'a (dyn crate::AuditLog + Send + Sync));
 impl Log for Records<'_> {
     fn record(&self, done: &audit::AuditRecord) {
         self.0.record(done.scope.kind(), done.scope.id(), &done.into());
-    }
-}
-
-impl From<&audit::AuditRecord> for AuditRecord {
-    fn from(it: &audit::AuditRecord) -> Self {
-        Self {
-            revision: it.revision.0,
-            action: it.action.as_str().to_owned(),
-            participant: it.participant.as_str().to_owned(),
-            at_ms: it.at.0,
-            entry: it.entry.as_ref().map(|it| AuditEntry {
-                key: it.key.as_str().to_owned(),
-                version: it.version,
-                value_tokens: it.value_tokens.0,
-            }),
-            label: it.label.as_ref().map(|it| it.as_str().to_owned()),
-            reason: it.reason.as_ref().map(|it| it.as_str().to_owned()),
-            round: it.round,
-        }
     }
 }

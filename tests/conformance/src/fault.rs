@@ -17,9 +17,7 @@ use shared_context_core::{
     time::Timestamp,
 };
 
-use shared_context_wasmtime::{
-    AuditLog, AuditRecord, BpeTokenizer, bindings::shared_context::core::types::AuditEntry,
-};
+use shared_context_wasmtime::{AuditLog, AuditRecord, BpeTokenizer};
 
 use crate::case::Storage;
 
@@ -129,22 +127,7 @@ impl Tokenizer for World {
 
 impl Log for World {
     fn record(&self, record: &audit::AuditRecord) {
-        let entry = record.entry.as_ref().map(|it| AuditEntry {
-            key: it.key.as_str().to_owned(),
-            version: it.version,
-            value_tokens: it.value_tokens.0,
-        });
-        let done = AuditRecord {
-            revision: record.revision.0,
-            action: record.action.as_str().to_owned(),
-            participant: record.participant.as_str().to_owned(),
-            at_ms: record.at.0,
-            entry,
-            label: record.label.as_ref().map(|it| it.as_str().to_owned()),
-            reason: record.reason.as_ref().map(|it| it.as_str().to_owned()),
-            round: record.round,
-        };
-        AuditLog::record(self, record.scope.kind(), record.scope.id(), &done);
+        AuditLog::record(self, record.scope.kind(), record.scope.id(), &record.into());
     }
 }
 

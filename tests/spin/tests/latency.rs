@@ -54,7 +54,7 @@ fn kept_connection(host: &TestHost) {
     check_no_stall("/healthz", &|_| drop(stranger.get("/healthz").expect(200)));
     check_no_stall("read", &|_| drop(orchestrator.read("a", "scope").expect(200)));
     check_no_stall("a rejection", &|_| {
-        drop(stranger.read("a", "scope").refused(401, "UNAUTHENTICATED"))
+        drop(stranger.read("a", "scope").refused(401, "UNAUTHENTICATED"));
     });
     // Writes take as long as the disk, so they have no bound.
     timed("write", &|nth| drop(orchestrator.write("a", "scope", &nth.to_string()).expect(200)));

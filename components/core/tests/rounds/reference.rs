@@ -217,7 +217,7 @@ impl Merge<'_> {
                 }
                 (Some(proposal), _) => proposal.claims.push(it),
                 (None, change) => {
-                    proposals.push(Proposal { change: change.clone(), claims: vec![it] })
+                    proposals.push(Proposal { change: change.clone(), claims: vec![it] });
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Checks `Host` and `Origin` of requests to `/mcp` and to WebSockets.
+//! Checks `Host` and `Origin` of requests to `/mcp` and to web sockets.
 //!
 //! A web page elsewhere must not reach a server on its reader's machine (Streamable HTTP, Security
 //! & Endpoint: DNS rebinding), and browsers let any page read a socket (RFC 6455 §10.2).

@@ -1,4 +1,4 @@
-//! Public documents: health, metrics, tool definitions, the OpenAPI document.
+//! Public documents: health, metrics, tool definitions, the `OpenAPI` document.
 
 use serde_json::{Value, json};
 use shared_context_wire::http::{Consistency, Options};
