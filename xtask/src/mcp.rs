@@ -44,11 +44,11 @@ pub(crate) fn check(
         Command::new(programs.join(PACKAGE))
             .args(arguments)
             .env("SHARED_CONTEXT_BIN", programs.join("shared-context"))
-            .env("STRANGERS_NODE", node)
-            .env("STRANGERS_NODE_MODULES", node_modules)
-            .env("STRANGERS_PYTHON", python)
-            .env("STRANGERS_PYTHON_PACKAGES", python_packages)
-            .env("STRANGERS_RESULTS", workspace.target.join("mcp"))
+            .env("MCP_TEST_NODE", node)
+            .env("MCP_TEST_NODE_MODULES", node_modules)
+            .env("MCP_TEST_PYTHON", python)
+            .env("MCP_TEST_PYTHON_PACKAGES", python_packages)
+            .env("MCP_TEST_RESULTS", workspace.target.join("mcp"))
             .envs(variables),
     )
 }

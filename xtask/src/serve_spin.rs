@@ -1,7 +1,7 @@
 //! `cargo xtask serve-spin`: the Spin application on this machine, to try it.
 //!
 //! Spin serves it, started as `spin up` in `hosts/spin`: the one that `SPIN_BIN` names, or
-//! the one on PATH. Where there is none the stand-in of `tests/spin` does, and it is said
+//! the one on PATH. Where there is none the emulator of `tests/spin` does, and it is said
 //! that this is not Spin.
 
 use std::{
@@ -23,8 +23,8 @@ use crate::{
     workspace::Workspace,
 };
 
-/// The crate of the stand-in.
-const STAND_IN: &str = "spin-stand-in";
+/// The crate of the emulator.
+const STAND_IN: &str = "spin-emulator";
 
 /// How the application is served.
 #[derive(Debug, clap::Args)]
@@ -95,12 +95,12 @@ fn program(workspace: &Workspace) -> Result<(OsString, String)> {
         return Ok((spin, "shared-context on Spin".to_owned()));
     }
     console::warning(&format!(
-        "no Spin is here (on PATH, or named by {}): its stand-in in tests/spin serves",
+        "no Spin is here (on PATH, or named by {}): its emulator in tests/spin serves",
         check::SPIN
     ));
     if !workspace.target.join("debug").join(STAND_IN).exists() {
         console::step(
-            "Building the stand-in (the first time about 5 minutes: it holds a compiler)",
+            "Building the emulator (the first time about 5 minutes: it holds a compiler)",
         );
     }
     // Not by its package: alone it would have wasmtime with other features.

@@ -55,7 +55,7 @@ pub(crate) enum Stage {
     Mcp,
     /// What runs on Cloudflare, under the real workerd: conformance, kills, deployment
     Workers,
-    /// What runs on Spin, on a stand-in for it: conformance, kills, the example
+    /// What runs on Spin, on an emulator for it: conformance, kills, the example
     Spin,
     /// The documentation builds without a warning
     Doc,

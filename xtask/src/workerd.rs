@@ -35,8 +35,8 @@ pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()>
     }
     let mut results = TESTS.all(workspace, &variables)?;
     let mut of_mcp = variables;
-    of_mcp.push(("STRANGERS_HOST", "workerd".into()));
-    of_mcp.push(("STRANGERS_RESULTS", workspace.target.join("mcp-workerd").into()));
+    of_mcp.push(("MCP_TEST_HOST", "workerd".into()));
+    of_mcp.push(("MCP_TEST_RESULTS", workspace.target.join("mcp-workerd").into()));
     results.push(mcp::check(workspace, of_mcp, &[]));
     results.push(dry_run(workspace));
     host_tests::conclude(results)

@@ -188,7 +188,8 @@ impl Keys {
         ttl_seconds: u64,
         at_most: Option<Timestamp>,
     ) -> Result<Minted, Failure> {
-        let unclear = || Failure::new("INTERNAL", "the server's clock is wrong; tell the operator");
+        let unclear =
+            || Failure::new("INTERNAL", "the server's clock is wrong; report this to the operator");
         let issued_at = instant(now);
         let expires_at = i64::try_from(ttl_seconds)
             .ok()

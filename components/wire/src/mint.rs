@@ -158,7 +158,7 @@ fn grant(
     let unwritten = || {
         Failure::new(
             "INTERNAL",
-            "the credential could not be written down; ask for one again, and tell the operator",
+            "the credential could not be written down; ask for one again, and report this to the operator",
         )
     };
     let CredentialEpoch { incarnation, credential_epoch: epoch } =

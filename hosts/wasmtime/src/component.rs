@@ -305,7 +305,7 @@ fn stopped(error: &wasmtime::Error, has_committed: bool) -> Failure {
         "INTERNAL",
         format!(
             "the request was stopped inside the component, which took too long, needed too much \
-             memory or failed; {effect}, and tell the operator if it happens twice"
+             memory or failed; {effect}, and report it to the operator if it happens twice"
         ),
     )
 }

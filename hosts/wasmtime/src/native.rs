@@ -124,7 +124,7 @@ impl Instance {
             Err(Failure::new(
                 "INTERNAL",
                 "the request failed inside the rules; whether its change was made is not known: \
-                 read before you try again, and tell the operator if it happens twice",
+                 read before you try again, and report it to the operator if it happens twice",
             ))
         })
     }

@@ -257,7 +257,7 @@ impl log::Host for State {
                 return Ok(());
             }
         };
-        tracing::error!(scope = self.scope, "the component told of {wrong}, which is left out");
+        tracing::error!(scope = self.scope, "the component reported {wrong}, which is left out");
         Ok(())
     }
 }

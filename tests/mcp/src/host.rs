@@ -30,15 +30,15 @@ impl Host {
     ///
     /// The environment names an unknown or unavailable host.
     pub(crate) fn chosen() -> Result<Self, String> {
-        match env::var("STRANGERS_HOST").unwrap_or_default().as_str() {
+        match env::var("MCP_TEST_HOST").unwrap_or_default().as_str() {
             "" | "server" => Ok(Self::Server),
             "workerd" => shared_context_workers::Place::find().map(|_| Self::Workerd),
             "spin" => spin::Place::find().map(|_| Self::Spin),
-            other => Err(format!("STRANGERS_HOST is server, workerd or spin, not {other}")),
+            other => Err(format!("MCP_TEST_HOST is server, workerd or spin, not {other}")),
         }
     }
 
-    /// Returns the name in `STRANGERS_HOST`, which is also that of the baseline folder.
+    /// Returns the name in `MCP_TEST_HOST`, which is also that of the baseline folder.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -96,7 +96,7 @@ impl TestHost {
             Host::Spin => {
                 let place = spin::Place::find().unwrap();
                 let setup = place.setup(spin::Over::Sqlite, path);
-                let runtime = spin::Runtime::spin().unwrap_or(spin::Runtime::StandIn);
+                let runtime = spin::Runtime::spin().unwrap_or(spin::Runtime::Emulator);
                 let program = spin::Program::start(&runtime, &setup).unwrap();
                 let admin = Client::new(program.url(), setup.admin_key());
                 (RunningHost::Spin(program), admin)

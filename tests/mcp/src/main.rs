@@ -3,7 +3,7 @@
 //!
 //! `cargo xtask mcp` installs the programs and runs this one. Arguments after `mcp` select tests,
 //! such as `inspector` for those with that in their names. The tests run against the server; with
-//! `STRANGERS_HOST=workerd` against the Worker under workerd, with `STRANGERS_HOST=spin` against
+//! `MCP_TEST_HOST=workerd` against the Worker under workerd, with `MCP_TEST_HOST=spin` against
 //! the Spin application. README.md lists the tests.
 //!
 //! # Invariants

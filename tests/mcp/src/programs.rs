@@ -45,11 +45,11 @@ impl Programs {
             })
         };
         let programs = Self {
-            node: path("STRANGERS_NODE")?,
-            node_modules: path("STRANGERS_NODE_MODULES")?,
-            python: path("STRANGERS_PYTHON")?,
-            python_packages: path("STRANGERS_PYTHON_PACKAGES")?,
-            results: path("STRANGERS_RESULTS")?,
+            node: path("MCP_TEST_NODE")?,
+            node_modules: path("MCP_TEST_NODE_MODULES")?,
+            python: path("MCP_TEST_PYTHON")?,
+            python_packages: path("MCP_TEST_PYTHON_PACKAGES")?,
+            results: path("MCP_TEST_RESULTS")?,
             home: tempfile::tempdir().unwrap(),
         };
         fs::create_dir_all(&programs.results).unwrap();

@@ -196,7 +196,7 @@ fn link(bytes: Vec<u8>) -> anyhow::Result<ProxyPre<Host>> {
         .linker
         .instantiate_pre(&component)
         .map_err(explained)
-        .context("it imports what the stand-in does not have")?;
+        .context("it imports what the emulator does not have")?;
     ProxyPre::new(pre)
         .map_err(explained)
         .context("it does not export wasi:http/incoming-handler@0.2.0")
@@ -214,6 +214,6 @@ fn cache() -> Option<Cache> {
     let program = env::current_exe().ok()?;
     let folder = program.ancestors().skip(1).find(|it| !it.ends_with("deps"))?;
     let mut config = CacheConfig::new();
-    config.with_directory(folder.join("spin-stand-in-compiled"));
+    config.with_directory(folder.join("spin-emulator-compiled"));
     Cache::new(config).ok()
 }

@@ -3,7 +3,7 @@
 
 wasmtime::component::bindgen!({
     inline: "
-        package stand-in:host;
+        package emulator:host;
 
         world spin {
             import spin:sqlite/sqlite@3.0.0;
@@ -15,7 +15,7 @@ wasmtime::component::bindgen!({
         "../../hosts/spin/wit/deps/spin-sqlite@3.0.0",
         "../../hosts/spin/wit/deps/fermyon-spin@2.0.0",
     ],
-    world: "stand-in:host/spin",
+    world: "emulator:host/spin",
     imports: { default: async | trappable },
     require_store_data_send: true,
     with: {

@@ -1,4 +1,4 @@
-//! The program `spin-stand-in`. It takes the arguments of `spin up`, with the same meaning.
+//! The program `spin-emulator`. It takes the arguments of `spin up`, with the same meaning.
 
 use std::{
     io::{self, Write as _},
@@ -9,15 +9,15 @@ use std::{
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{Leaving, Setup, StandIn, output::Lines};
+use crate::{Emulator, Leaving, Setup, output::Lines};
 
 /// Spin's interfaces on wasmtime, not Spin: runs an application as `spin up` does, where
 /// there is no Spin.
 #[derive(Debug, Parser)]
 #[command(
-    name = "spin-stand-in",
+    name = "spin-emulator",
     version,
-    after_help = "Example:\n  cd hosts/spin && spin-stand-in up --listen 127.0.0.1:3000"
+    after_help = "Example:\n  cd hosts/spin && spin-emulator up --listen 127.0.0.1:3000"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -69,7 +69,7 @@ pub fn main() -> ExitCode {
 }
 
 impl Up {
-    fn start(&self) -> anyhow::Result<StandIn> {
+    fn start(&self) -> anyhow::Result<Emulator> {
         let manifest = self.manifest();
         let beside = manifest.parent().unwrap_or(Path::new("")).join(".spin");
         let state_dir = self.state_dir.clone().unwrap_or(beside);
@@ -77,16 +77,16 @@ impl Up {
             if self.leaving_fails_writes { Leaving::FailsItsWrites } else { Leaving::EndsIt };
         let setup = Setup::new(manifest, &state_dir).listen(&self.listen).leaving(leaving);
         let lines = if self.quiet { Lines::Quiet } else { Lines::Repeated };
-        let stand_in = StandIn::start_with(&setup, Path::new(".env"), lines, Lines::Repeated)?;
+        let emulator = Emulator::start_with(&setup, Path::new(".env"), lines, Lines::Repeated)?;
         let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
         writeln!(err, "Spin's interfaces on wasmtime, not Spin")?;
         writeln!(err, "Logging component stdio to {}", state_dir.join("logs").display())?;
-        writeln!(out, "\nServing {}\nAvailable Routes:", stand_in.url())?;
-        for (component, route) in stand_in.routes() {
-            writeln!(out, "  {component}: {}{route}", stand_in.url())?;
+        writeln!(out, "\nServing {}\nAvailable Routes:", emulator.url())?;
+        for (component, route) in emulator.routes() {
+            writeln!(out, "  {component}: {}{route}", emulator.url())?;
         }
         out.flush()?;
-        Ok(stand_in)
+        Ok(emulator)
     }
 
     fn manifest(&self) -> PathBuf {

@@ -3,7 +3,7 @@
 //! No registry offers a Spin binary, so the application of `hosts/spin` is tested on an
 //! emulator. It is built on wasmtime with its WASI and WASI HTTP, like Spin, and
 //! reimplements Spin's own interfaces (`SQLite`, key-value stores, variables). It runs
-//! inside the process of a test ([`StandIn`]), where the test can stop the clock, make
+//! inside the process of a test ([`Emulator`]), where the test can stop the clock, make
 //! storage fail and abort instances. Or it runs as a program ([`Program`]) that is started
 //! like Spin, so that the same test runs on Spin itself when `SPIN_BIN` names one.
 //!
@@ -20,6 +20,7 @@ mod bindings;
 pub mod cli;
 mod clock;
 mod compose;
+mod emulator;
 mod faults;
 mod host;
 mod manifest;
@@ -28,16 +29,15 @@ mod place;
 mod program;
 mod routes;
 mod server;
-mod stand_in;
 pub mod suite;
 #[cfg(test)]
 mod test_component;
 mod times;
 mod variables;
 
+pub use emulator::{Emulator, Setup};
 pub use faults::{Kill, Storage};
 pub use place::{Over, Place};
 pub use program::{Program, Runtime};
 pub use server::Leaving;
-pub use stand_in::{Setup, StandIn};
 pub use times::Times;

@@ -1,4 +1,4 @@
-//! The program `spin-stand-in`.
+//! The program `spin-emulator`.
 
 use std::process::ExitCode;
 

@@ -194,13 +194,13 @@ impl Component {
     pub(crate) fn file(&self) -> anyhow::Result<&Path> {
         match &self.source {
             Source::File(path) => Ok(path),
-            Source::Elsewhere(_) => bail!("`source` must be a file: the stand-in fetches nothing"),
+            Source::Elsewhere(_) => bail!("`source` must be a file: the emulator fetches nothing"),
         }
     }
 
     fn check(&self) -> anyhow::Result<()> {
         self.file()?;
-        ensure!(self.files.is_empty(), "`files`: the stand-in mounts none");
+        ensure!(self.files.is_empty(), "`files`: the emulator mounts none");
         for name in self.variables.keys() {
             check_name(name)?;
         }
@@ -231,7 +231,7 @@ fn routes(
 ) -> anyhow::Result<Vec<(String, String)>> {
     let mut routes = Vec::new();
     for (kind, triggers) in triggers {
-        ensure!(kind == "http", "trigger.{kind}: the stand-in has only HTTP");
+        ensure!(kind == "http", "trigger.{kind}: the emulator has only HTTP");
         for trigger in triggers {
             let Some(toml::Value::String(component)) = trigger.component else {
                 bail!("trigger.http: `component` must be the name of one");
@@ -243,7 +243,7 @@ fn routes(
             let executor = trigger.executor.as_ref().and_then(|it| it.get("type")?.as_str());
             ensure!(
                 executor.is_none_or(|it| it == "http"),
-                "trigger.http: the stand-in has only the executor \"http\"",
+                "trigger.http: the emulator has only the executor \"http\"",
             );
             match trigger.route {
                 Some(toml::Value::String(route)) => routes.push((route, component)),

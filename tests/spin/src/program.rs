@@ -29,8 +29,8 @@ const LINES_REPEATED: usize = 30;
 /// The program that runs an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Runtime {
-    /// The emulator `spin-stand-in` of this package.
-    StandIn,
+    /// The emulator `spin-emulator` of this package.
+    Emulator,
     /// The Spin binary at this path.
     Spin(PathBuf),
 }
@@ -51,19 +51,19 @@ impl Runtime {
         whole.map(Self::Spin).map_err(|error| format!("SPIN_BIN: {}: {error}", path.display()))
     }
 
-    /// Returns its name in the names of tests: `stand-in` or `spin`.
+    /// Returns its name in the names of tests: `emulator` or `spin`.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::StandIn => "stand-in",
+            Self::Emulator => "emulator",
             Self::Spin(_) => "spin",
         }
     }
 
     fn program(&self) -> PathBuf {
         match self {
-            Self::StandIn => {
+            Self::Emulator => {
                 static BUILT: OnceLock<PathBuf> = OnceLock::new();
-                let build = || program::built(env!("CARGO_PKG_NAME"), "spin-stand-in");
+                let build = || program::built(env!("CARGO_PKG_NAME"), "spin-emulator");
                 BUILT.get_or_init(build).clone()
             }
             Self::Spin(path) => path.clone(),
@@ -97,7 +97,7 @@ impl Program {
         let mut command = program::command(&path);
         command.arg("up").arg("--from").arg(&manifest);
         command.args(["--listen", &setup.listen, "--quiet", "--state-dir"]).arg(&state_dir);
-        if *runtime == Runtime::StandIn && setup.leaving == Leaving::FailsItsWrites {
+        if *runtime == Runtime::Emulator && setup.leaving == Leaving::FailsItsWrites {
             command.arg("--leaving-fails-writes");
         }
         for (name, _) in env::vars_os() {
@@ -252,11 +252,11 @@ mod tests {
         let small = crate::test_component::component(wit, crate::test_component::Code::Trap);
         fs::write(folder.path().join("small.wasm"), small).unwrap();
         let setup = Setup::new(manifest, folder.path().join("state"));
-        let error = format!("{:#}", Program::start(&Runtime::StandIn, &setup).unwrap_err());
+        let error = format!("{:#}", Program::start(&Runtime::Emulator, &setup).unwrap_err());
         assert!(error.contains("SPIN_VARIABLE_WORD"), "{error}");
         let setup = setup.variable("word", "well");
         for _ in 0..2 {
-            let program = Program::start(&Runtime::StandIn, &setup).unwrap();
+            let program = Program::start(&Runtime::Emulator, &setup).unwrap();
             assert_eq!(Client::new(program.url(), "").get("/").status, 500);
             let deadline = Instant::now() + PATIENCE;
             while !program.said().contains("unreachable") {

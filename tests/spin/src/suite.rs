@@ -14,7 +14,7 @@ use std::{process::ExitCode, thread};
 use libtest_mimic::{Arguments, Trial};
 use shared_context_system::{Client, tell};
 
-use crate::{Place, Program, Runtime, Setup, StandIn, place::Over};
+use crate::{Emulator, Place, Program, Runtime, Setup, place::Over};
 
 /// The number of the last log lines to repeat when a test fails.
 const LINES_REPEATED: usize = 30;
@@ -34,7 +34,7 @@ impl Test {
     }
 
     /// Creates a test that needs a feature which only the emulator has.
-    pub const fn in_stand_in(name: &'static str, run: fn(&TestHost)) -> Self {
+    pub const fn in_emulator(name: &'static str, run: fn(&TestHost)) -> Self {
         Self { name, run, is_for_spin: false }
     }
 }
@@ -56,7 +56,7 @@ pub struct App {
 
 #[derive(Debug)]
 enum RunningApp {
-    StandIn(StandIn),
+    Emulator(Emulator),
     Program(Program),
 }
 
@@ -73,12 +73,12 @@ pub fn main_if(prerequisites: Result<(), String>, tests: &[Test]) -> ExitCode {
     let place = match prerequisites.and_then(|()| Place::find()) {
         Ok(place) => place,
         Err(why) => {
-            let skipped = vec![ignored(format!("stand-in: skipped, {why}"))];
+            let skipped = vec![ignored(format!("emulator: skipped, {why}"))];
             return libtest_mimic::run(&arguments, skipped).exit_code();
         }
     };
     let trial = |test: &Test, runtime: Option<&Runtime>| {
-        let name = format!("{}::{}", runtime.map_or("stand-in", Runtime::name), test.name);
+        let name = format!("{}::{}", runtime.map_or("emulator", Runtime::name), test.name);
         let (run, host) = (test.run, TestHost { place: place.clone(), runtime: runtime.cloned() });
         Trial::test(name, move || {
             run(&host);
@@ -121,7 +121,7 @@ impl TestHost {
     #[track_caller]
     pub fn start(&self, setup: &Setup) -> App {
         let running = match &self.runtime {
-            None => StandIn::start(setup).map(RunningApp::StandIn),
+            None => Emulator::start(setup).map(RunningApp::Emulator),
             Some(runtime) => Program::start(runtime, setup).map(RunningApp::Program),
         };
         let running = running.unwrap_or_else(|error| panic!("{error:#}"));
@@ -131,7 +131,7 @@ impl TestHost {
     /// Starts the application as a process, which can be killed.
     #[track_caller]
     pub fn program(&self, setup: &Setup) -> Program {
-        let runtime = self.runtime.as_ref().unwrap_or(&Runtime::StandIn);
+        let runtime = self.runtime.as_ref().unwrap_or(&Runtime::Emulator);
         Program::start(runtime, setup).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
@@ -146,7 +146,7 @@ impl App {
     /// Returns its URL, such as `http://127.0.0.1:40001`.
     pub fn url(&self) -> &str {
         match &self.running {
-            RunningApp::StandIn(it) => it.url(),
+            RunningApp::Emulator(it) => it.url(),
             RunningApp::Program(it) => it.url(),
         }
     }
@@ -169,7 +169,7 @@ impl App {
     /// Returns the lines that the application has written to its log.
     pub fn log(&self) -> Vec<String> {
         match &self.running {
-            RunningApp::StandIn(it) => it.log(),
+            RunningApp::Emulator(it) => it.log(),
             RunningApp::Program(it) => it.log(),
         }
     }
@@ -180,19 +180,19 @@ impl App {
     ///
     /// The test runs on Spin.
     #[track_caller]
-    pub fn stand_in(&self) -> &StandIn {
+    pub fn emulator(&self) -> &Emulator {
         match &self.running {
-            RunningApp::StandIn(it) => it,
-            RunningApp::Program(_) => panic!("only the stand-in can do that: Test::in_stand_in"),
+            RunningApp::Emulator(it) => it,
+            RunningApp::Program(_) => panic!("only the emulator can do that: Test::in_emulator"),
         }
     }
 }
 
 impl Drop for App {
     fn drop(&mut self) {
-        let RunningApp::StandIn(stand_in) = &self.running else { return };
+        let RunningApp::Emulator(emulator) = &self.running else { return };
         if thread::panicking() {
-            for (what, lines) in [("log", stand_in.log()), ("failures", stand_in.failures())] {
+            for (what, lines) in [("log", emulator.log()), ("failures", emulator.failures())] {
                 let skipped = lines.len().saturating_sub(LINES_REPEATED);
                 let last: Vec<_> = lines.into_iter().skip(skipped).collect();
                 tell(&format!("{what}, the last of it:\n{}", last.join("\n")));

@@ -27,7 +27,7 @@ const ONE_CALL_IN: u64 = 80;
 
 fn main() -> ExitCode {
     suite::main(&[
-        Test::in_stand_in("linearizable_while_instances_are_aborted", random_aborts),
+        Test::in_emulator("linearizable_while_instances_are_aborted", random_aborts),
         Test::anywhere("linearizable_while_the_process_is_killed", process),
         Test::anywhere("equal_values_of_one_participant_are_linearizable", |it| {
             equal_values(it, Workload::Equal);
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 }
 
 fn plan(host: &TestHost, workload: Workload, seed: u64, kills: usize) -> Plan {
-    let runtime = if host.is_spin() { "spin" } else { "stand-in" };
+    let runtime = if host.is_spin() { "spin" } else { "emulator" };
     Plan {
         name: format!("{runtime}, history {seed}, {workload:?}"),
         workload,
@@ -73,15 +73,15 @@ fn random_aborts(host: &TestHost) {
             nth += 1;
             let seed = seed.wrapping_add(nth);
             let randomly = Kill::Randomly { seed, one_in: ONE_CALL_IN };
-            app.stand_in().kill(if nth < 6 { randomly } else { Kill::Never });
+            app.emulator().kill(if nth < 6 { randomly } else { Kill::Never });
             app.admin()
         });
-        let kills = usize::try_from(app.stand_in().killed()).unwrap();
+        let kills = usize::try_from(app.emulator().killed()).unwrap();
         assert!(kills > 0, "no instance ended");
         let figures = history.check().unwrap_or_else(|it| panic!("{it}"));
         all += Figures { kills, ..figures };
     }
-    tell(&format!("Spin's stand-in, instances ended by chance: {all}"));
+    tell(&format!("Spin's emulator, instances ended by chance: {all}"));
 }
 
 fn process(host: &TestHost) {

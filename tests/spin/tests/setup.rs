@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         Test::anywhere("a_database_without_permission_is_logged", not_granted),
         Test::anywhere("a_store_without_permission_is_logged", no_store),
         Test::anywhere("other_tables_in_the_database_do_not_interfere", other_tables),
-        Test::in_stand_in("the_log_contains_no_secrets_and_no_values", log),
+        Test::in_emulator("the_log_contains_no_secrets_and_no_values", log),
     ])
 }
 
@@ -236,7 +236,7 @@ fn log(host: &TestHost) {
     ];
     for storage in [Storage::Works, Storage::CommitsFail, Storage::AnswersLost, Storage::ReadsFail]
     {
-        app.stand_in().set_storage(storage);
+        app.emulator().set_storage(storage);
         for request in &requests {
             for client in [&orchestrator, &agent, &app.stranger()] {
                 client.tool("a", request);
@@ -245,7 +245,7 @@ fn log(host: &TestHost) {
         admin.get("/v1/sessions/a/export");
         admin.get("/v1/sessions");
     }
-    app.stand_in().set_storage(Storage::Works);
+    app.emulator().set_storage(Storage::Works);
     let lines = app.log();
     let parsed: Vec<Value> = lines.iter().map(|it| serde_json::from_str(it).unwrap()).collect();
     let of_write = |it: &&Value| it.to_string().contains("\"scope\"");
@@ -257,5 +257,5 @@ fn log(host: &TestHost) {
             assert!(!line.contains(secret), "{line}");
         }
     }
-    assert_eq!(app.stand_in().failures(), [""; 0]);
+    assert_eq!(app.emulator().failures(), [""; 0]);
 }

@@ -37,10 +37,10 @@ fn main() -> ExitCode {
         Test::anywhere("fifty_streams_report_concurrent_writes", fifty),
         Test::anywhere("deleting_and_revoking_end_a_stream", endings),
         Test::anywhere("long_waits_are_answered_and_can_be_resumed", long),
-        Test::in_stand_in("another_instance_resumes_an_aborted_stream", aborted),
-        Test::in_stand_in("a_stream_ends_with_a_reason_when_storage_fails", storage_fails),
-        Test::in_stand_in("a_client_that_disconnects_ends_its_instance", leaves),
-        Test::in_stand_in("instances_are_freed_when_clients_disconnect", leaves_before_4_1),
+        Test::in_emulator("another_instance_resumes_an_aborted_stream", aborted),
+        Test::in_emulator("a_stream_ends_with_a_reason_when_storage_fails", storage_fails),
+        Test::in_emulator("a_client_that_disconnects_ends_its_instance", leaves),
+        Test::in_emulator("instances_are_freed_when_clients_disconnect", leaves_before_4_1),
     ])
 }
 
@@ -276,11 +276,11 @@ fn aborted(host: &TestHost) {
         orchestrator.write("a", "key", "x").expect(200);
         seen.push(watch.event().revision());
         // Only the stream makes calls now.
-        app.stand_in().kill(kill);
+        app.emulator().kill(kill);
         seen.extend(watch.rest().iter().map(Event::revision));
         last_id = watch.last_id;
     }
-    assert_eq!(app.stand_in().killed(), 4);
+    assert_eq!(app.emulator().killed(), 4);
     orchestrator.write("a", "key", "x").expect(200);
     let mut watch = Watch::resume(&orchestrator, "a", "", last_id);
     seen.push(watch.event().revision());
@@ -292,12 +292,12 @@ fn storage_fails(host: &TestHost) {
     let app = host.app(&folder);
     let orchestrator = create(&app);
     let mut watch = Watch::open(&orchestrator, "a", "");
-    app.stand_in().set_storage(Storage::ReadsFail);
+    app.emulator().set_storage(Storage::ReadsFail);
     let last = watch.rest();
     assert_eq!(last.last().unwrap().code(), "STORAGE_UNAVAILABLE", "{last:?}");
     let waits = orchestrator.get("/v1/sessions/a/changes?since=1&wait=25");
     waits.refused(503, "STORAGE_UNAVAILABLE");
-    app.stand_in().set_storage(Storage::Works);
+    app.emulator().set_storage(Storage::Works);
     let mut watch = Watch::resume(&orchestrator, "a", "", watch.last_id);
     orchestrator.write("a", "key", "x").expect(200);
     assert_eq!(watch.event().revision(), 2);
@@ -305,9 +305,9 @@ fn storage_fails(host: &TestHost) {
 
 /// Returns the number of calls to storage while no client sends a request.
 fn idle_calls(app: &App) -> u64 {
-    let before = app.stand_in().calls();
+    let before = app.emulator().calls();
     thread::sleep(Duration::from_millis(700));
-    app.stand_in().calls() - before
+    app.emulator().calls() - before
 }
 
 /// Waits until no instance polls for changes any more.
@@ -333,7 +333,7 @@ fn leaves(host: &TestHost) {
     tell(&format!(
         "{STREAMS} streams poll {polls} times in 0.7 s; left, they end within {took:.1?}"
     ));
-    assert_eq!(app.stand_in().failures(), [""; 0]);
+    assert_eq!(app.emulator().failures(), [""; 0]);
 }
 
 /// Spin before 4.1 lets an instance continue after its client has disconnected. It once

@@ -2,7 +2,7 @@
 //!
 //! The tests are in `tests/spin`, in the targets `spin…` of the conformance suite, and in
 //! `tests/mcp`; they are told here where the application and the example are. They run on
-//! the stand-in of `tests/spin`, and those that can on Spin itself too where `SPIN_BIN`
+//! the emulator of `tests/spin`, and those that can on Spin itself too where `SPIN_BIN`
 //! names it.
 
 use std::{env, ffi::OsString, path::Path};
@@ -23,7 +23,7 @@ pub(crate) const SPIN: &str = "SPIN_BIN";
 const TESTS: HostTests = HostTests {
     package: "shared-context-spin-tests",
     folder: "tests/spin",
-    // The stand-in holds wasmtime.
+    // The emulator holds wasmtime.
     built: Built::AsTheWorkspace,
     targets: &["spin::", "spin-key-value::", "spin-real:"],
 };
@@ -48,8 +48,8 @@ pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()>
         return TESTS.chosen(workspace, &variables, arguments);
     }
     let mut results = TESTS.all(workspace, &variables)?;
-    variables.push(("STRANGERS_HOST", "spin".into()));
-    variables.push(("STRANGERS_RESULTS", workspace.target.join("mcp-spin").into()));
+    variables.push(("MCP_TEST_HOST", "spin".into()));
+    variables.push(("MCP_TEST_RESULTS", workspace.target.join("mcp-spin").into()));
     results.push(mcp::check(workspace, variables, &[]));
     host_tests::conclude(results)
 }

@@ -125,7 +125,7 @@ actions! {
             path: String,
             /// A round: the state as it was after this one, or only its deltas.
             round: u64,
-            /// Begin after this delta: its round and sequence, as `next_after` tells them.
+            /// Begin after this delta: its round and sequence, as `next_after` returned them.
             after: String,
             /// How many commits or deltas at most, 1 to 1000; 100 when absent.
             limit: u32,
@@ -151,7 +151,7 @@ actions! {
         at Post "/rounds/redact", r#"{"text":"sk-live-51H","reason":"an API key"}"# -> 200;
         rejects SessionArchived;
         needs {
-            /// The secret, or a part of it by which every text that has it can be told: 4 to
+            /// The secret, or a part of it that identifies every text with it: 4 to
             /// 1000 characters.
             text: String,
             /// Why, in one line.

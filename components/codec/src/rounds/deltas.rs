@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use shared_context_core::rounds::{DeltaRead, DeltasPage, Fate, Json, Loss, Proposed, Status};
+use shared_context_core::rounds::{
+    DeltaOutcome, DeltaRead, DeltasPage, Json, Loss, Proposed, Status,
+};
 
 use crate::json::Time;
 
@@ -109,15 +111,15 @@ pub(super) fn deltas(it: &DeltasPage, revision: u64) -> DeltasReply<'_> {
     }
 }
 
-fn delta(DeltaRead { round, delta, weight, fate }: &DeltaRead) -> DeltaReply<'_> {
-    let (outcome, reason) = match fate.as_ref().map(|it| it.status) {
+fn delta(DeltaRead { round, delta, weight, outcome }: &DeltaRead) -> DeltaReply<'_> {
+    let (name, reason) = match outcome.as_ref().map(|it| it.status) {
         None => ("pending", None),
         Some(Status::Applied) => ("applied", None),
         Some(Status::Lost) => ("lost", None),
         Some(why @ (Status::Clipped | Status::Discarded)) => ("refused", Some(why.as_str())),
     };
-    let losses = fate.iter().flat_map(|it| &it.losses);
-    let clipped = fate.iter().flat_map(|it: &Fate| &it.clipped);
+    let losses = outcome.iter().flat_map(|it| &it.losses);
+    let clipped = outcome.iter().flat_map(|it: &DeltaOutcome| &it.clipped);
     DeltaReply {
         round: *round,
         sequence: delta.sequence,
@@ -128,7 +130,7 @@ fn delta(DeltaRead { round, delta, weight, fate }: &DeltaRead) -> DeltaReply<'_>
         path: delta.path.to_string(),
         value: delta.value.as_ref().map(raw),
         provenance: delta.provenance.as_str(),
-        outcome,
+        outcome: name,
         reason,
         losses: losses.map(loss).collect(),
         clipped: clipped.map(ToString::to_string).collect(),

@@ -6,7 +6,7 @@ use shared_context_core::{
     Error, Participant,
     pattern::ParticipantPattern,
     rounds::{
-        Clip, Clipped, Convergence, Delta, Ended, Fate, Json, KeptRound, Loss, Mark, Marks,
+        Clip, Clipped, Convergence, Delta, DeltaOutcome, Ended, Json, KeptRound, Loss, Mark, Marks,
         Operation, Path, PathPattern, Plan, Provenance, Round, State, Status, Strategy,
         StrategyRule, Weight, WeightRule, Why,
     },
@@ -144,11 +144,11 @@ form! { MarkItem: round, weight }
 impl RoundItem {
     /// Creates the item of a round; `query` is that of the first round.
     pub(crate) fn new(it: &KeptRound, query: Option<&String>, values: &mut Values) -> Self {
-        let KeptRound { round, deltas, fates, state } = it;
+        let KeptRound { round, deltas, outcomes, state } = it;
         let weights = round.plan.weights.iter();
         let strategies = round.plan.strategies.iter();
-        let mut fates = fates.iter();
-        let deltas = deltas.iter().map(|it| DeltaItem::new(it, fates.next(), values)).collect();
+        let mut outcomes = outcomes.iter();
+        let deltas = deltas.iter().map(|it| DeltaItem::new(it, outcomes.next(), values)).collect();
         let ended = round.ended.as_ref().zip(state.as_ref());
         Self {
             round: round.number,
@@ -186,15 +186,15 @@ impl RoundItem {
         };
         let deltas = (1..).zip(&self.deltas).map(|(sequence, it)| it.delta(sequence, values));
         let deltas: Vec<Delta> = deltas.collect::<Result<_, Error>>()?;
-        let fates = deltas.iter().zip(&self.deltas).filter_map(|(delta, it)| {
+        let outcomes = deltas.iter().zip(&self.deltas).filter_map(|(delta, it)| {
             let status = it.status.as_deref()?;
-            Some(it.fate(delta.sequence, status, &deltas))
+            Some(it.outcome(delta.sequence, status, &deltas))
         });
-        let fates: Vec<Fate> = fates.collect::<Result<_, Error>>()?;
+        let outcomes: Vec<DeltaOutcome> = outcomes.collect::<Result<_, Error>>()?;
         let (state, ended) = match &self.ended {
             Some(it) => {
                 let state = it.state(values)?;
-                let ended = it.ended(&state, &fates)?;
+                let ended = it.ended(&state, &outcomes)?;
                 (Some(state), Some(ended))
             }
             None => (None, None),
@@ -208,14 +208,14 @@ impl RoundItem {
             deltas: u32::try_from(deltas.len()).unwrap_or(u32::MAX),
             ended,
         };
-        Ok(KeptRound { round, deltas, fates, state })
+        Ok(KeptRound { round, deltas, outcomes, state })
     }
 }
 
 impl DeltaItem {
-    fn new(it: &Delta, fate: Option<&Fate>, values: &mut Values) -> Self {
-        let losses = fate.into_iter().flat_map(|it| &it.losses);
-        let clipped = fate.into_iter().flat_map(|it| &it.clipped);
+    fn new(it: &Delta, outcome: Option<&DeltaOutcome>, values: &mut Values) -> Self {
+        let losses = outcome.into_iter().flat_map(|it| &it.losses);
+        let clipped = outcome.into_iter().flat_map(|it| &it.clipped);
         Self {
             participant: it.participant.as_str().to_owned(),
             proposed_at: Time(it.proposed_at),
@@ -223,7 +223,7 @@ impl DeltaItem {
             path: it.path.to_string(),
             value: it.value.as_ref().map(|it| values.add(it.as_str().to_owned())),
             provenance: it.provenance.as_str().to_owned(),
-            status: fate.map(|it| it.status.as_str().to_owned()),
+            status: outcome.map(|it| it.status.as_str().to_owned()),
             losses: losses.map(LossItem::new).collect(),
             clipped: clipped.map(ToString::to_string).collect(),
         }
@@ -244,10 +244,15 @@ impl DeltaItem {
     }
 
     /// Restores the outcome of this delta, which is one of `deltas`.
-    fn fate(&self, sequence: u32, status: &str, deltas: &[Delta]) -> Result<Fate, Error> {
+    fn outcome(
+        &self,
+        sequence: u32,
+        status: &str,
+        deltas: &[Delta],
+    ) -> Result<DeltaOutcome, Error> {
         let losses = self.losses.iter().map(|it| it.loss(deltas));
         let clipped = self.clipped.iter().map(|it| Path::restore(it));
-        Ok(Fate {
+        Ok(DeltaOutcome {
             sequence,
             status: by_name(&Status::ALL, Status::as_str, status)?,
             losses: losses.collect::<Result<_, _>>()?,
@@ -308,14 +313,14 @@ impl EndedItem {
         )
     }
 
-    /// Restores the end of the round that produced `state`, with the outcomes `fates` of its
+    /// Restores the end of the round that produced `state`, with the outcomes `outcomes` of its
     /// deltas.
-    fn ended(&self, state: &State, fates: &[Fate]) -> Result<Ended, Error> {
+    fn ended(&self, state: &State, outcomes: &[DeltaOutcome]) -> Result<Ended, Error> {
         let clipped = self.clipped.iter().map(|it| {
             let path = Path::restore(&it.path)?;
             Ok(Clipped { path, mark: it.changed.mark()?, bytes: it.bytes })
         });
-        let (applied, lost, refused) = Status::counts(fates);
+        let (applied, lost, refused) = Status::counts(outcomes);
         Ok(Ended {
             at: self.at.0,
             by: Participant::parse(&self.by)?,
@@ -361,5 +366,5 @@ impl From<&StrategyRule> for StrategyForm {
 /// Returns the variant in `all` with this name.
 fn by_name<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str) -> Result<T, Error> {
     let found = all.iter().copied().find(|it| name_of(*it) == name);
-    found.ok_or_else(|| Error::malformed("an operation, a status or a reason is none"))
+    found.ok_or_else(|| Error::malformed("an operation, a status or a reason is unknown"))
 }

@@ -127,7 +127,7 @@ actions! {
     import_session: ADMIN, change;
         rejects FormatTooNew, DocumentAltered, SessionExists;
         needs {
-            /// The session as `export_session` told it.
+            /// The session as `export_session` returned it.
             document: RawDocument,
         }
         takes {}

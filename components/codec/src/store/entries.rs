@@ -132,7 +132,7 @@ actions! {
             Ok(Command::Delete(Delete { request_id, ..delete }))
         };
 
-    /// Read several keys as they are at one moment; tells which are missing.
+    /// Read several keys as they are at one moment; lists those that are missing.
     read_batch: ANYONE, read;
         rejects InvalidKey;
         needs {

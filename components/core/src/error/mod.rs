@@ -199,7 +199,7 @@ impl Error {
 
     /// Creates the error for an invalid session document.
     pub(crate) fn invalid_document(what: impl AsRef<str>) -> Self {
-        Self::malformed(format!("the document is none: {}", what.as_ref()))
+        Self::malformed(format!("invalid session document: {}", what.as_ref()))
     }
 
     /// Returns the code of this error.

@@ -12,7 +12,7 @@ pub struct Closing {
     /// The next state.
     pub state: State,
     /// The outcome of each delta, by sequence.
-    pub fates: Vec<Fate>,
+    pub outcomes: Vec<DeltaOutcome>,
     /// The parts removed because the state exceeded its limit, by path.
     pub clipped: Vec<Clipped>,
     /// The share of the state that did not change.
@@ -21,7 +21,7 @@ pub struct Closing {
 
 /// The outcome of a delta.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fate {
+pub struct DeltaOutcome {
     /// The delta's number in its round.
     pub sequence: u32,
     /// The kind of outcome.
@@ -49,10 +49,10 @@ impl Status {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::Applied, Self::Lost, Self::Clipped, Self::Discarded];
 
-    /// Returns the numbers of deltas in `fates` that were applied, lost and rejected.
-    pub fn counts(fates: &[Fate]) -> (u32, u32, u32) {
+    /// Returns the numbers of deltas in `outcomes` that were applied, lost and rejected.
+    pub fn counts(outcomes: &[DeltaOutcome]) -> (u32, u32, u32) {
         let count = |of: &[Self]| {
-            let count = fates.iter().filter(|it| of.contains(&it.status)).count();
+            let count = outcomes.iter().filter(|it| of.contains(&it.status)).count();
             u32::try_from(count).unwrap_or(u32::MAX)
         };
         (count(&[Self::Applied]), count(&[Self::Lost]), count(&[Self::Clipped, Self::Discarded]))
@@ -103,7 +103,7 @@ pub(crate) fn close(
     let mut builder = StateBuilder::new(state, resolutions, &order, round.number);
     let (text, clipped) = clip(&mut builder, how, round.bytes_max, round.number)?;
 
-    let mut fates: Vec<Fate> = Vec::new();
+    let mut outcomes: Vec<DeltaOutcome> = Vec::new();
     let mut losses: Vec<Vec<Loss>> = order.iter().map(|_| Vec::new()).collect();
     for it in lost {
         let Some(winner) = order.get(it.to).map(|it| it.delta) else { continue };
@@ -131,19 +131,19 @@ pub(crate) fn close(
             Status::Applied
         };
         clipped.dedup();
-        fates.push(Fate { sequence: it.delta.sequence, status, losses, clipped });
+        outcomes.push(DeltaOutcome { sequence: it.delta.sequence, status, losses, clipped });
     }
-    let fates = sorted(fates, |a, b| a.sequence.cmp(&b.sequence));
+    let outcomes = sorted(outcomes, |a, b| a.sequence.cmp(&b.sequence));
 
     let after = State { marks: builder.parts.marks(), document: builder.document, text };
     let convergence = after.convergence(state);
     let clipped = clipped.into_iter().map(|(it, _)| it).collect();
-    Ok(Closing { state: after, fates, clipped, convergence })
+    Ok(Closing { state: after, outcomes, clipped, convergence })
 }
 
 /// Closes a round and discards its deltas.
 pub(crate) fn discard(state: &State, deltas: &[Delta]) -> Closing {
-    let fate = |it: &Delta| Fate {
+    let outcome = |it: &Delta| DeltaOutcome {
         sequence: it.sequence,
         status: Status::Discarded,
         losses: Vec::new(),
@@ -151,7 +151,7 @@ pub(crate) fn discard(state: &State, deltas: &[Delta]) -> Closing {
     };
     Closing {
         state: state.clone(),
-        fates: deltas.iter().map(fate).collect(),
+        outcomes: deltas.iter().map(outcome).collect(),
         clipped: Vec::new(),
         convergence: state.convergence(state),
     }

@@ -1,7 +1,8 @@
 //! The operations on rounds, and their replies.
 
 use super::{
-    CloseRound, Delta, Fate, Json, OpenRound, Proposal, ReadDeltas, RedactRounds, Round, Weight,
+    CloseRound, Delta, DeltaOutcome, Json, OpenRound, Proposal, ReadDeltas, RedactRounds, Round,
+    Weight,
 };
 
 /// An operation on a session's rounds.
@@ -85,7 +86,7 @@ pub struct DeltaRead {
     /// The weight of its participant.
     pub weight: Weight,
     /// The outcome; `None` while its round is open.
-    pub fate: Option<Fate>,
+    pub outcome: Option<DeltaOutcome>,
 }
 
 /// A page of a session's deltas.

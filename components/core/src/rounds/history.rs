@@ -1,6 +1,6 @@
 //! The retained rounds of a session, as one value.
 
-use super::{Delta, Fate, Round, State};
+use super::{Delta, DeltaOutcome, Round, State};
 
 /// The retained rounds of an exported session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct KeptRound {
     /// Its deltas, by sequence.
     pub deltas: Vec<Delta>,
     /// The outcomes of the deltas; empty while it is open.
-    pub fates: Vec<Fate>,
+    pub outcomes: Vec<DeltaOutcome>,
     /// The resulting state; `None` while it is open.
     pub state: Option<State>,
 }

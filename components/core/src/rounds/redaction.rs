@@ -15,7 +15,7 @@ use std::{collections::BTreeSet, fmt};
 use serde_json::Value;
 
 use super::{
-    Delta, Ended, Fate, Json, MEMBERS, Marks, Plan, Provenance, Round, State, StrategyRule,
+    Delta, DeltaOutcome, Ended, Json, MEMBERS, Marks, Plan, Provenance, Round, State, StrategyRule,
     path::{Path, Step},
     path_pattern::PathPattern,
 };
@@ -188,9 +188,9 @@ impl<'a> Redaction<'a> {
         Ok(())
     }
 
-    pub(crate) fn fate(&mut self, fate: &mut Fate) {
-        self.by_path(&mut fate.losses, |it| &mut it.path);
-        self.by_path(&mut fate.clipped, |it| it);
+    pub(crate) fn outcome(&mut self, outcome: &mut DeltaOutcome) {
+        self.by_path(&mut outcome.losses, |it| &mut it.path);
+        self.by_path(&mut outcome.clipped, |it| it);
     }
 
     pub(crate) fn round(&mut self, round: &mut Round) -> Result<(), Error> {

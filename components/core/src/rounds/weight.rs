@@ -4,7 +4,7 @@
 //!
 //! A count is an upper bound of the size in the document, whatever its numbers and times.
 
-use super::{Delta, Fate, KeptRound, Marks, Path, Plan, StrategyRule};
+use super::{Delta, DeltaOutcome, KeptRound, Marks, Path, Plan, StrategyRule};
 use crate::{canonical::string_bytes_max as string, pattern::Participants};
 
 /// The bytes of a round besides its texts.
@@ -20,7 +20,7 @@ const MARK: u64 = 48;
 
 /// Returns the bytes of a closed round, with the resulting state.
 pub(crate) fn of_round(it: &KeptRound) -> u64 {
-    let KeptRound { round, deltas, fates, state } = it;
+    let KeptRound { round, deltas, outcomes, state } = it;
     let clipped = round.ended.iter().flat_map(|it| &it.clipped).map(|it| of_place(&it.path));
     let of_delta = |it: &Delta| {
         let value = it.value.as_ref().map_or(0, |it| string(it.as_str()));
@@ -31,7 +31,7 @@ pub(crate) fn of_round(it: &KeptRound) -> u64 {
             .saturating_add(value)
             .saturating_add(of_place(&it.path))
     };
-    let of_fate = |it: &Fate| {
+    let of_outcome = |it: &DeltaOutcome| {
         let places = it.losses.iter().map(|it| &it.path).chain(&it.clipped);
         places.map(of_place).fold(0, u64::saturating_add)
     };
@@ -42,7 +42,7 @@ pub(crate) fn of_round(it: &KeptRound) -> u64 {
         string(it.text.as_str()).saturating_add(marks)
     });
     let about = [ROUND, of_plan(&round.plan), state].into_iter().chain(clipped);
-    let all = about.chain(deltas.iter().map(of_delta)).chain(fates.iter().map(of_fate));
+    let all = about.chain(deltas.iter().map(of_delta)).chain(outcomes.iter().map(of_outcome));
     all.fold(0, u64::saturating_add)
 }
 

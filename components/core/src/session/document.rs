@@ -46,7 +46,9 @@ pub(super) fn check(it: &Portable, now: Timestamp, tokenizer: &dyn Tokenizer) ->
         return Err(Error::invalid_document("its revisions are higher than any can be"));
     }
     if latest_time(it).0 > now.0.saturating_add(AHEAD_MS_MAX) {
-        return Err(Error::invalid_document("it tells of the future; set the clock of this host"));
+        return Err(Error::invalid_document(
+            "it has a time in the future; set the clock of this host",
+        ));
     }
     check_values(it, tokenizer)?;
     portable::check(&it.rounds, NUMBER_MAX)?;

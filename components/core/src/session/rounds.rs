@@ -145,13 +145,13 @@ impl<B: Bucket> OpenSession<'_, B> {
         let mut round = rounds.open.take().ok_or(RoundError::NotOpen { last })?;
         let (state, deltas) = (self.stored().state(last)?, self.stored().deltas(round.number)?);
         let clip = close.clip.unwrap_or(round.plan.clip);
-        let Closing { state, fates, clipped, convergence } = if close.discards {
+        let Closing { state, outcomes, clipped, convergence } = if close.discards {
             rounds::discard(&state, &deltas)
         } else {
             rounds::close(&round, &state, clip, &deltas)?
         };
         let mut draft = Draft::new(self)?;
-        let (applied, lost, refused) = Status::counts(&fates);
+        let (applied, lost, refused) = Status::counts(&outcomes);
         round.ended = Some(Ended {
             at: draft.at,
             by: self.caller.participant.clone(),
@@ -168,11 +168,11 @@ impl<B: Bucket> OpenSession<'_, B> {
         rounds.last = number;
         rounds.bytes_max = round.bytes_max;
         draft.changes.push(put(rows::state_row(number), rows::encode_state(&state)?));
-        draft.changes.push(put(rows::ended_row(number), rows::encode_ended(&round, &fates)?));
-        if !fates.is_empty() {
+        draft.changes.push(put(rows::ended_row(number), rows::encode_ended(&round, &outcomes)?));
+        if !outcomes.is_empty() {
             draft.changes.push(Change::DeletePrefix(rows::SHARES.to_owned()));
         }
-        let kept = KeptRound { round, deltas, fates, state: Some(state) };
+        let kept = KeptRound { round, deltas, outcomes, state: Some(state) };
         self.stored().prune(&mut draft.changes, &mut rounds, rounds::weight::of_round(&kept))?;
         let round = kept.round;
         let reply = Reply::Round(Box::new(round));
@@ -278,17 +278,17 @@ impl<B: Bucket> OpenSession<'_, B> {
 
     /// Returns the deltas of a round with their outcomes.
     fn round_deltas(&self, rounds: &Rounds, number: u64) -> Result<Vec<DeltaRead>, Error> {
-        let (round, mut fates) = match &rounds.open {
+        let (round, mut outcomes) = match &rounds.open {
             Some(open) if open.number == number => (open.clone(), Vec::new()),
             _ => self.stored().ended(number)?,
         };
-        fates.reverse();
+        outcomes.reverse();
         let deltas = self.stored().deltas(number)?.into_iter();
         Ok(deltas
             .map(|delta| DeltaRead {
                 round: number,
                 weight: round.plan.weight(&delta.participant),
-                fate: fates.pop_if(|it| it.sequence == delta.sequence),
+                outcome: outcomes.pop_if(|it| it.sequence == delta.sequence),
                 delta,
             })
             .collect())

@@ -347,7 +347,7 @@ fn discarding_a_round_is_reported_for_every_delta() {
     assert!(ended.is_discarded && ended.refused == 1 && ended.applied == 0);
     assert_eq!(state(&host), before);
     assert_eq!(read(&host, None).round, it.number);
-    assert_eq!(crate::fates(&host), ["discarded"]);
+    assert_eq!(crate::outcomes(&host), ["discarded"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{ORCHESTRATOR, at, fates, plan, play, session, state};
+use crate::{ORCHESTRATOR, at, outcomes, plan, play, session, state};
 
 const A: &str = "subagent:a";
 const B: &str = "subagent:b";
@@ -40,7 +40,7 @@ fn the_highest_weight_wins_and_losses_name_the_winner() {
         ],
     );
     assert_eq!(at(&host, "/bindings/order"), "o:2");
-    assert_eq!(fates(&host), ["lost to 2: outweighed", "applied", "applied"]);
+    assert_eq!(outcomes(&host), ["lost to 2: outweighed", "applied", "applied"]);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_loss_at_equal_rank_is_a_tie() {
         let deltas = deltas_at(place);
         let deltas: Vec<_> = deltas.iter().map(|(who, it)| (*who, it.as_str())).collect();
         play(&host, plan(&[(A, 0.5), (B, 0.5), (C, 0.1)], &strategies), &deltas);
-        assert_eq!(fates(&host), expected, "{place}");
+        assert_eq!(outcomes(&host), expected, "{place}");
     }
     // Among experts of one rank the higher weight wins, and among equals the first.
     let host = session();
@@ -88,7 +88,7 @@ fn a_loss_at_equal_rank_is_a_tie() {
     let deltas = [A, B, C].map(|who| (who, format!("modify $.query {who:?}")));
     let deltas: Vec<_> = deltas.iter().map(|(who, it)| (*who, it.as_str())).collect();
     play(&host, plan(&[(A, 0.5), (B, 0.5), (C, 0.1)], &alike), &deltas);
-    assert_eq!(fates(&host), ["applied", "lost to 1: tie", "lost to 1: outweighed"]);
+    assert_eq!(outcomes(&host), ["applied", "lost to 1: tie", "lost to 1: outweighed"]);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn members_are_merged_and_items_appended_by_weight() {
         at(&host, "/entities/2"),
         json!({"id":"e1","name":"Acme","since":{"year":2001,"month":5}})
     );
-    assert_eq!(fates(&host), ["lost, 2 places lost", "applied", "applied"]);
+    assert_eq!(outcomes(&host), ["lost, 2 places lost", "applied", "applied"]);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn votes_decide_then_weight_then_text() {
         ],
     );
     assert_eq!(at(&host, "/rules/0/0"), 2);
-    assert_eq!(fates(&host), ["lost to 2: outvoted", "applied", "applied"]);
+    assert_eq!(outcomes(&host), ["lost to 2: outvoted", "applied", "applied"]);
     let tie = [(A, "modify $.rules[0][1] 1"), (B, "modify $.rules[0][1] 2")];
     play(&host, majority(&[(A, 0.1), (B, 0.2)]), &tie);
     assert_eq!(at(&host, "/rules/0/1"), 2, "the heavier side");
@@ -174,7 +174,7 @@ fn nobody_votes_twice() {
     );
     assert_eq!(at(&host, "/query"), "c");
     assert_eq!(
-        fates(&host)[1..],
+        outcomes(&host)[1..],
         [
             "lost to 3: superseded",
             "lost to 5: outvoted",
@@ -199,7 +199,7 @@ fn without_merging_the_highest_weight_wins_as_a_whole() {
         ],
     );
     assert_eq!(at(&host, "/entities"), json!([{"id":"e1"}, {"id":"e2"}]));
-    assert_eq!(fates(&host), ["applied", "applied", "lost to 1: outweighed"]);
+    assert_eq!(outcomes(&host), ["applied", "applied", "lost to 1: outweighed"]);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_union_has_no_duplicates_and_applies_all_proposers() {
         ],
     );
     assert_eq!(at(&host, "/entities"), json!(["x", "z", "y"]));
-    assert_eq!(fates(&host), ["applied", "applied", "applied"]);
+    assert_eq!(outcomes(&host), ["applied", "applied", "applied"]);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn experts_win_in_the_order_of_the_list() {
         ],
     );
     assert_eq!(at(&host, "/bindings"), json!({"x": "c", "y": "b", "z": "a"}));
-    assert_eq!(fates(&host)[..2], ["lost to 3: overridden", "lost to 3: overridden"]);
+    assert_eq!(outcomes(&host)[..2], ["lost to 3: overridden", "lost to 3: overridden"]);
 }
 
 #[test]
@@ -259,11 +259,11 @@ fn the_higher_weight_wins_between_removal_and_change() {
     let host = session_with_entities();
     play(&host, plan(&[(A, 0.9), (B, 0.1)], &[]), &disagreement);
     assert_eq!(at(&host, "/entities"), json!([{"name":"x"}, {"name":"z"}, {"name":"new"}]));
-    assert_eq!(fates(&host), ["applied", "lost to 1: replaced-above", "applied"]);
+    assert_eq!(outcomes(&host), ["applied", "lost to 1: replaced-above", "applied"]);
     let host = session_with_entities();
     play(&host, plan(&[(A, 0.1), (B, 0.9)], &[]), &disagreement);
     assert_eq!(at(&host, "/entities/1"), json!({"name":"Y"}));
-    assert_eq!(fates(&host), ["lost to 2: changed-below", "applied", "applied"]);
+    assert_eq!(outcomes(&host), ["lost to 2: changed-below", "applied", "applied"]);
 }
 
 /// Indexes refer to the state everyone saw, no matter how many items are removed.
@@ -283,7 +283,7 @@ fn removals_do_not_shift_the_indexes_of_other_deltas() {
         ],
     );
     assert_eq!(at(&host, "/entities"), json!([{"n":11}, {"n":33}]));
-    assert_eq!(fates(&host), ["applied"; 5]);
+    assert_eq!(outcomes(&host), ["applied"; 5]);
 }
 
 /// The first rule that matches a path or a participant applies, not the most specific
@@ -305,7 +305,7 @@ fn the_first_matching_rule_applies() {
     );
     assert_eq!(at(&host, "/bindings"), json!({"a": "b", "b": "chief"}));
     assert_eq!(
-        fates(&host),
+        outcomes(&host),
         ["applied, 1 places lost", "applied, 1 places lost", "lost, 2 places lost"]
     );
 }
@@ -315,7 +315,7 @@ fn the_first_matching_rule_applies() {
 #[test]
 fn a_new_path_is_either_a_list_or_an_object() {
     let deltas = [(A, "add $.entities[0].tags []"), (B, r#"add $.entities[0].tags {"a":1}"#)];
-    for (weight, expected, outcomes) in [
+    for (weight, expected, expected_outcomes) in [
         (0.9, json!([]), ["applied", "lost to 1: replaced-above"]),
         (0.1, json!({"a":1}), ["lost to 2: changed-below", "applied"]),
     ] {
@@ -323,6 +323,6 @@ fn a_new_path_is_either_a_list_or_an_object() {
         play(&host, plan(&[], &[]), &[(A, "add $.entities {}")]);
         play(&host, plan(&[(A, weight), (B, 0.5)], &[]), &deltas);
         assert_eq!(at(&host, "/entities/0/tags"), expected);
-        assert_eq!(fates(&host), outcomes);
+        assert_eq!(outcomes(&host), expected_outcomes);
     }
 }

@@ -184,10 +184,10 @@ fn impossible_rounds_are_rejected() {
         }),
         ("a round without its state", |it| it[0].state = None),
         ("a round that is closed and open", |it| it[1].round.ended = None),
-        ("an open round that has fates", |it| it[2].fates = it[0].fates[..2].to_vec()),
+        ("an open round that has outcomes", |it| it[2].outcomes = it[0].outcomes[..2].to_vec()),
         ("an open round in the middle", |it| {
             (it[1].state, it[1].round.ended) = (None, None);
-            it[1].fates.clear();
+            it[1].outcomes.clear();
         }),
         ("a delta less", |it| drop(it[0].deltas.pop())),
         ("a delta out of its place", |it| it[0].deltas.swap(0, 1)),
@@ -196,14 +196,16 @@ fn impossible_rounds_are_rejected() {
         ("a delta of the admin", |it| {
             it[0].deltas[0].participant = Participant::parse("admin").unwrap();
         }),
-        ("a fate less", |it| drop(it[0].fates.pop())),
-        ("a fate of another delta", |it| it[0].fates[0].sequence = 2),
-        ("a loss to nobody", |it| it[0].fates[1].losses[0].to = 99),
+        ("a outcome less", |it| drop(it[0].outcomes.pop())),
+        ("a outcome of another delta", |it| it[0].outcomes[0].sequence = 2),
+        ("a loss to nobody", |it| it[0].outcomes[1].losses[0].to = 99),
         ("a loss to someone else", |it| {
-            it[0].fates[1].losses[0].by = Participant::parse("subagent:z").unwrap();
+            it[0].outcomes[1].losses[0].by = Participant::parse("subagent:z").unwrap();
         }),
-        ("a fate that is not counted", |it| it[0].fates[0].status = Status::Lost),
-        ("a fate of a round that was discarded", |it| it[0].fates[0].status = Status::Discarded),
+        ("a outcome that is not counted", |it| it[0].outcomes[0].status = Status::Lost),
+        ("a outcome of a round that was discarded", |it| {
+            it[0].outcomes[0].status = Status::Discarded
+        }),
         ("a state of another size", |it| it[0].round.ended.as_mut().unwrap().bytes += 1),
         ("another state of the same size", |it| {
             let document = it[1].state.as_ref().unwrap().text().as_str().replace('q', "r");
@@ -229,7 +231,7 @@ fn impossible_rounds_are_rejected() {
             it[1].round.ended.as_mut().unwrap().at = Timestamp(1);
         }),
         ("a limit that none can have", |it| it[1].round.bytes_max = 1),
-        ("a plan that none can have", |it| it[1].round.plan.bytes_max = Some(1)),
+        ("an invalid plan", |it| it[1].round.plan.bytes_max = Some(1)),
         ("a time to come", |it| it[2].round.opened_at = Timestamp(1_000_000_000_000)),
         ("a delta that does not fit", |it| {
             it[2].deltas[0].operation = Operation::Modify;
@@ -239,14 +241,17 @@ fn impossible_rounds_are_rejected() {
         }),
     ];
     let document = export(&session_with_rounds());
-    assert_eq!(document.rounds.rounds[0].fates[1].losses[0].by.as_str(), A);
+    assert_eq!(document.rounds.rounds[0].outcomes[1].losses[0].by.as_str(), A);
     for (forgery, forge) in forgeries {
         let mut forged = document.clone();
         forge(&mut forged.rounds.rounds);
         match import(forged) {
             Err(error) => {
                 assert_eq!(error.code(), Code::MalformedRequest, "{forgery}");
-                assert!(error.to_string().contains("the document is none: "), "{forgery}: {error}");
+                assert!(
+                    error.to_string().contains("invalid session document: "),
+                    "{forgery}: {error}"
+                );
             }
             Ok(_) => panic!("{forgery} was taken"),
         }

@@ -7,7 +7,7 @@ use shared_context_core::{
 };
 
 use crate::{
-    ORCHESTRATOR, at, clipping, close, code, deltas, fates, open, plan, play, propose, session,
+    ORCHESTRATOR, at, clipping, close, code, deltas, open, outcomes, plan, play, propose, session,
     state,
 };
 
@@ -36,23 +36,23 @@ fn after(clip: Clip, bytes_max: u32) -> (Vec<Value>, Vec<String>, Vec<String>) {
     let weights = Plan { clip, bytes_max: Some(bytes_max), ..weights };
     let round = play(&host, weights, &[(LIGHT, &item("light", 100)), (HEAVY, &item("heavy", 400))]);
     let clipped = round.ended.unwrap().clipped;
-    (ids(&host), clipped.iter().map(|it| it.path.to_string()).collect(), fates(&host))
+    (ids(&host), clipped.iter().map(|it| it.path.to_string()).collect(), outcomes(&host))
 }
 
 #[test]
 fn each_policy_removes_another_part_first() {
-    let (left, clipped, fates) = after(Clip::LowestWeightFirst, 1_050);
+    let (left, clipped, outcomes) = after(Clip::LowestWeightFirst, 1_050);
     assert_eq!(left, ["old-heavy", "heavy", "light"]);
     assert_eq!(clipped, ["$['entities'][1]"]);
-    assert_eq!(fates, ["applied", "applied"]);
+    assert_eq!(outcomes, ["applied", "applied"]);
 
     let (left, ..) = after(Clip::OldestFirst, 1_000);
     assert_eq!(left, ["old-heavy", "heavy", "light"], "the old one with the lower weight");
 
-    let (left, clipped, fates) = after(Clip::LargestFirst, 1_000);
+    let (left, clipped, outcomes) = after(Clip::LargestFirst, 1_000);
     assert_eq!(left, ["old-heavy", "old-light", "light"]);
     assert_eq!(clipped, ["$['entities'][2]"]);
-    assert_eq!(fates, ["applied", "clipped"]);
+    assert_eq!(outcomes, ["applied", "clipped"]);
 
     let (left, ..) = after(Clip::LowestWeightFirst, 262_144);
     assert_eq!(left.len(), 4, "nothing is removed without need");

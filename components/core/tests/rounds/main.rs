@@ -150,11 +150,11 @@ fn page(host: &TestHost, read: ReadDeltas) -> DeltasPage {
 
 /// Returns the outcomes of the last round's deltas: `applied`, or `lost to 2: outweighed`
 /// for one that lost at one path.
-fn fates(host: &TestHost) -> Vec<String> {
+fn outcomes(host: &TestHost) -> Vec<String> {
     let last = read(host, None).round;
     let outcomes = deltas(host, None).into_iter().filter(|it| it.round == last).map(|it| {
-        let fate = it.fate.unwrap();
-        match (fate.status, fate.losses.as_slice()) {
+        let outcome = it.outcome.unwrap();
+        match (outcome.status, outcome.losses.as_slice()) {
             (Status::Lost, [loss]) => format!("lost to {}: {}", loss.to, loss.why.as_str()),
             (status, []) => status.as_str().to_owned(),
             (status, losses) => format!("{}, {} places lost", status.as_str(), losses.len()),

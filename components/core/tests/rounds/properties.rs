@@ -181,13 +181,13 @@ fn round(host: &TestHost, plan: Plan, all: &[Proposed]) -> (Vec<Proposed>, Value
 }
 
 /// Returns the outcomes of each participant's deltas, in its own order.
-fn fates(host: &TestHost) -> Vec<Vec<(Status, usize)>> {
+fn outcomes(host: &TestHost) -> Vec<Vec<(Status, usize)>> {
     let all_deltas = deltas(host, None);
     let last = all_deltas.last().map_or(0, |it| it.round);
     let of = |who: &str| {
         let own =
             all_deltas.iter().filter(|it| it.round == last && it.delta.participant.as_str() == who);
-        own.map(|it| it.fate.as_ref().map(|it| (it.status, it.losses.len())).unwrap()).collect()
+        own.map(|it| it.outcome.as_ref().map(|it| (it.status, it.losses.len())).unwrap()).collect()
     };
     PARTICIPANTS.map(of).to_vec()
 }
@@ -220,9 +220,9 @@ proptest! {
         prop_assert!(is_a_state(&after), "{after}");
         let all_deltas = deltas(&host, None).into_iter().filter(|it| it.round == 2);
         for ((it, has), lost) in all_deltas.zip(expected.has).zip(expected.lost) {
-            let fate = it.fate.unwrap();
-            prop_assert_eq!(fate.status == Status::Applied, has);
-            let losses = fate.losses.iter().map(|it| {
+            let outcome = it.outcome.unwrap();
+            prop_assert_eq!(outcome.status == Status::Applied, has);
+            let losses = outcome.losses.iter().map(|it| {
                 (it.path.to_string(), it.to, it.by.as_str(), it.why.as_str())
             });
             let expected = lost.iter().map(|(path, (to, why))| {
@@ -241,7 +241,7 @@ proptest! {
     ) {
         let host = session_with_state();
         let (_, expected) = round(&host, settings.plan(), &all);
-        let expected_fates = fates(&host);
+        let expected_outcomes = outcomes(&host);
         // Each participant's in its own order, those of different ones shuffled.
         let mut left: Vec<Vec<Proposed>> = (0..4)
             .map(|who| all.iter().rev().filter(|it| it.0 == who).cloned().collect())
@@ -255,7 +255,7 @@ proptest! {
         let host = session_with_state();
         let (_, after) = round(&host, settings.plan(), &shuffled);
         prop_assert_eq!(after, expected);
-        prop_assert_eq!(fates(&host), expected_fates);
+        prop_assert_eq!(outcomes(&host), expected_outcomes);
     }
 
     #[test]

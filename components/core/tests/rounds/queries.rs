@@ -30,8 +30,14 @@ fn the_history_of_a_path_has_all_its_deltas() {
     let all: Vec<_> = all
         .iter()
         .map(|it| {
-            let fate = it.fate.as_ref().map_or("waits", |it| it.status.as_str());
-            (it.round, it.delta.sequence, it.delta.participant.as_str(), it.weight.as_f64(), fate)
+            let outcome = it.outcome.as_ref().map_or("waits", |it| it.status.as_str());
+            (
+                it.round,
+                it.delta.sequence,
+                it.delta.participant.as_str(),
+                it.weight.as_f64(),
+                outcome,
+            )
         })
         .collect();
     assert_eq!(
@@ -43,7 +49,7 @@ fn the_history_of_a_path_has_all_its_deltas() {
         ]
     );
     let second = deltas(&host, Some("$.bindings.customer")).remove(1);
-    let loss = &second.fate.unwrap().losses[0];
+    let loss = &second.outcome.unwrap().losses[0];
     assert_eq!((loss.path.to_string().as_str(), loss.to), ("$['bindings']['customer']", 1));
     assert_eq!(loss.by.as_str(), A);
     assert_eq!(deltas(&host, Some("$.bindings")).len(), 4);

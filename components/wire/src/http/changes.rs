@@ -124,7 +124,7 @@ async fn cursor<E: Engine>(call: &Call<'_, E>, others: &str) -> Result<Cursor, F
     for unfit in ["limit", "wait"] {
         if call.query.text(unfit).is_some() {
             return Err(malformed(format!(
-                "query parameter {unfit} is for those who {others} tells every change as it comes"
+                "query parameter {unfit} is for requests that {others} sends every change as it comes"
             )));
         }
     }
@@ -173,7 +173,7 @@ pub(crate) fn revision(id: &str) -> Result<u64, Failure> {
     id.parse().ok().filter(|_| is_digits).ok_or_else(|| {
         malformed(
             "the header Last-Event-ID is no revision: send the id of the last event as it came, \
-             or none to be told what comes from now on",
+             or none to get what comes from now on",
         )
     })
 }

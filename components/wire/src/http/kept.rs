@@ -104,7 +104,7 @@ pub(super) fn unavailable(endpoint: Endpoint) -> Failure {
         Endpoint::Metrics => Failure::new(
             "NOT_FOUND",
             "this server keeps nothing between requests, so there are no metrics to read; measure \
-             it by what the platform that runs it tells of requests, and take this target out of \
+             it by what the platform that runs it reports of requests, and take this target out of \
              the scraper's configuration",
         ),
         _ => Failure::new(

@@ -62,7 +62,7 @@ impl Metrics {
             durations.clone(),
         );
         let rejections = Family::default();
-        registry.register("refusals", "Requests refused, by error code", rejections.clone());
+        registry.register("rejections", "Requests rejected, by error code", rejections.clone());
         let streams = Gauge::default();
         registry.register("open_streams", "Live streams of changes now open", streams.clone());
         Self { registry, requests, durations, rejections, streams }
@@ -134,7 +134,7 @@ mod tests {
             r#"shared_context_http_requests_total{route="unknown",method="other",status="404"} 1"#,
             r#"shared_context_http_request_duration_seconds_count{route="/healthz"} 2"#,
             r#"shared_context_http_request_duration_seconds_bucket{le="0.00005",route="/healthz"} 1"#,
-            r#"shared_context_refusals_total{code="NOT_FOUND"} 1"#,
+            r#"shared_context_rejections_total{code="NOT_FOUND"} 1"#,
             "shared_context_open_streams 1",
             "# TYPE shared_context_http_requests counter",
             "# EOF",

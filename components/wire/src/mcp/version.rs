@@ -75,7 +75,7 @@ impl Version {
                 || matches!(&*message.method, "server/discover" | "subscriptions/listen");
             if is_modern {
                 return Err(mismatch(
-                    "the header MCP-Protocol-Version is missing; send the version that _meta tells",
+                    "the header MCP-Protocol-Version is missing; send the version that _meta names",
                 ));
             }
             let [_, oldest] = LEGACY;

@@ -97,7 +97,7 @@ fn remark(id: &str) -> &'static str {
              exported keep it."
         }
         "read_state" => {
-            "While a round is open its state stands still; open_round tells that there is one."
+            "While a round is open its state does not change; open_round says whether one is open."
         }
         "redact_entry" => {
             "Current value, history and snapshots, in one step; with revision only the value \

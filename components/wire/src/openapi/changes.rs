@@ -56,12 +56,12 @@ pub(super) fn about() -> OperationDoc {
     let mut content = body(reply("changes"), examples::reply_example("changes"));
     content["text/event-stream"] = json!({"schema": {"type": "string"}, "example": STREAM});
     let mut responses = response("200", "Changes, or a stream of them.", content, &[]);
-    let socket = "A WebSocket over which changes are told, on hosts with hibernating sockets.";
+    let socket = "A WebSocket that sends changes, on hosts with hibernating sockets.";
     responses.insert("101".to_owned(), json!({ "description": socket }));
     OperationDoc {
         id: "read_changes",
         tag: "changes",
-        summary: "Read what changed since a revision, wait for it, or be told live.",
+        summary: "Read the changes since a revision, wait for the next, or follow them live.",
         description: DESCRIPTION,
         headers: &["last_event_id"],
         responses,

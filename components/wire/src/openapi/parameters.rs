@@ -119,7 +119,7 @@ fn rounds() -> [Parameter; 3] {
     let mut after = query(
         "after",
         of_form(POSITION),
-        "Begin after this delta: its round and sequence, as next_after tells them.",
+        "Begin after this delta: its round and sequence, as next_after returned them.",
     );
     // The list of sessions has a parameter of the same name.
     "delta_after".clone_into(&mut after.0);
@@ -190,7 +190,7 @@ fn headers() -> [Parameter; 10] {
         ),
         header(
             "Mcp-Protocol-Version",
-            "The version of MCP; a request of 2026-07-28 tells it in _meta too.",
+            "The version of MCP; a request of 2026-07-28 has it in _meta too.",
             "2026-07-28",
         ),
         header("Mcp-Method", "The message's method; 2026-07-28 asks for it.", "tools/call"),

@@ -17,7 +17,7 @@ pub(super) fn tags() -> Value {
         {"name": "mcp", "description": "The Model Context Protocol."},
         {"name": "sessions", "description": "The life of sessions, and who takes part."},
         {"name": "projects", "description": "What outlives the sessions that name it."},
-        {"name": "about", "description": "Open to anyone; tells of no session."},
+        {"name": "about", "description": "Open to anyone; about no session."},
     ])
 }
 

@@ -112,7 +112,7 @@ fn rejections() -> Value {
             "required": ["type", "title", "status", "detail", "instance", "error"],
             "properties": {
                 "type": {"type": "string", "description": "urn:shared-context:error:{code}"},
-                "title": {"type": "string", "description": "The same for every refusal of a code."},
+                "title": {"type": "string", "description": "The same for every error of a code."},
                 "status": {"type": "integer"},
                 "detail": {"type": "string", "description": "What is wrong and what to do next."},
                 "instance": {"type": "string", "description": "The request's X-Request-Id."},

@@ -52,8 +52,8 @@ fn metrics_count_routes_and_errors_but_name_no_session() {
         r#"shared_context_http_requests_total{route="/v1/sessions/{session}/entries/{key}",method="GET",status="404"} 1"#,
         r#"shared_context_http_requests_total{route="/v1/sessions/{session}",method="other",status="405"} 1"#,
         r#"shared_context_http_requests_total{route="unknown",method="GET",status="404"} 1"#,
-        r#"shared_context_refusals_total{code="KEY_NOT_FOUND"} 1"#,
-        r#"shared_context_refusals_total{code="NOT_FOUND"} 1"#,
+        r#"shared_context_rejections_total{code="KEY_NOT_FOUND"} 1"#,
+        r#"shared_context_rejections_total{code="NOT_FOUND"} 1"#,
     ] {
         assert!(seen.body.contains(line), "{line} not in {}", seen.body);
     }

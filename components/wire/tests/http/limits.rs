@@ -86,7 +86,7 @@ fn the_rate_limit_is_per_participant() {
     bench.check(list, "", 200, "keys");
     bench.check(list, "", 429, "RATE_LIMITED");
     let metrics = bench.check_as("", "GET /metrics", &[], "", 200, "").body;
-    assert!(metrics.contains(r#"refusals_total{code="RATE_LIMITED"} 3"#), "{metrics}");
+    assert!(metrics.contains(r#"rejections_total{code="RATE_LIMITED"} 3"#), "{metrics}");
 }
 
 #[test]

@@ -156,8 +156,8 @@ fn an_invalid_request_is_rejected_before_the_upgrade() {
     };
     check("?since=99", &[], 410, "CHANGES_TRUNCATED");
     check("?since=x", &[], 400, "since must be a whole number");
-    check("?limit=5", &[], 400, "limit is for those who do not ask for a WebSocket: it tells");
-    check("?wait=5", &[], 400, "wait is for those who do not ask for a WebSocket");
+    check("?limit=5", &[], 400, "limit is for requests that do not ask for a WebSocket: it sends");
+    check("?wait=5", &[], 400, "wait is for requests that do not ask for a WebSocket");
     check("?keys=A", &[], 400, "MALFORMED_REQUEST");
     check("", &[("last-event-id", "x")], 400, "Last-Event-ID is no revision");
     bench.check_as("", CHANGES, UPGRADE, "", 401, "shows no credential");

@@ -113,8 +113,8 @@ fn an_invalid_stream_request_is_rejected() {
     check("", &[("last-event-id", "1"), ("last-event-id", "1")], 400, "twice");
     check("", &[("last-event-id", "99")], 410, "CHANGES_TRUNCATED");
     check("?since=99", &[], 410, "CHANGES_TRUNCATED");
-    check("?limit=5", &[], 400, "limit is for those who do not accept");
-    check("?wait=5", &[], 400, "wait is for those who do not accept");
+    check("?limit=5", &[], 400, "limit is for requests that do not accept");
+    check("?wait=5", &[], 400, "wait is for requests that do not accept");
     bench.check_as("", CHANGES, STREAM, "", 401, "shows no credential");
     bench.check_as(&bench.agent, "GET /v1/sessions/t/changes", STREAM, "", 401, "for session s");
     bench.check_as(ADMIN_KEY, "GET /v1/sessions/t/changes", STREAM, "", 404, "SESSION_NOT_FOUND");

@@ -76,7 +76,7 @@ impl Problem {
                  `shared-context doctor` checks the admin key",
             ),
             "STORAGE_UNAVAILABLE" | "INTERNAL" => Some(
-                "the server's log (its standard error) tells more; so does `shared-context doctor`",
+                "the server's log (its standard error) says more; so does `shared-context doctor`",
             ),
             _ => None,
         };

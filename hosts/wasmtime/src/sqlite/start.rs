@@ -223,11 +223,11 @@ impl Start<'_> {
             FoundMark::Absent if commits == 0 => return Ok(()),
             FoundMark::Absent => format!(
                 "the mark {mark} is gone: whether the database {path}, which holds {commits} \
-                 commits, has all that were acknowledged cannot be told without it"
+                 commits, has all that were acknowledged cannot be known without it"
             ),
             FoundMark::Damaged => format!(
                 "the mark {mark} is damaged: whether the database {path}, which holds {commits} \
-                 commits, has all that were acknowledged cannot be told without it"
+                 commits, has all that were acknowledged cannot be known without it"
             ),
             FoundMark::Valid(position) if position.id != state.id => {
                 if position.commits == 0 && commits == 0 {

@@ -4,7 +4,7 @@
 //! If the application is not built or Spin is missing, the target is unavailable with a reason.
 
 use shared_context_spin_tests as spin;
-use shared_context_spin_tests::{Over, Place, Program, Runtime, Setup, StandIn};
+use shared_context_spin_tests::{Emulator, Over, Place, Program, Runtime, Setup};
 use tempfile::TempDir;
 
 use crate::{
@@ -94,7 +94,7 @@ struct EmulatorServer {
     client: HttpClient,
     setup: Setup,
     /// `None` only during a restart. Dropped before its folder.
-    emulator: Option<StandIn>,
+    emulator: Option<Emulator>,
     now_ms: u64,
     storage: Storage,
     _folder: TempDir,
@@ -116,7 +116,7 @@ impl EmulatorServer {
 
 impl Server for EmulatorServer {
     fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {
-        let emulator = self.emulator.as_ref().ok_or("the stand-in does not run")?;
+        let emulator = self.emulator.as_ref().ok_or("the emulator does not run")?;
         let response = self.client.send(emulator.url(), request)?;
         match emulator.failures().as_slice() {
             [] => Ok(response),
@@ -126,7 +126,7 @@ impl Server for EmulatorServer {
 
     fn restart(&mut self) -> Result<(), String> {
         self.emulator = None;
-        let started = StandIn::start(&self.setup).map_err(|err| format!("{err:#}"))?;
+        let started = Emulator::start(&self.setup).map_err(|err| format!("{err:#}"))?;
         self.emulator = Some(started);
         self.configure();
         Ok(())

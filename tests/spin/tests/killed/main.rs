@@ -47,9 +47,9 @@ const WRITES_MAX: usize = 100;
 
 fn main() -> ExitCode {
     suite::main(&[
-        Test::in_stand_in("an_aborted_request_is_atomic_over_sqlite", over_sqlite),
-        Test::in_stand_in("an_aborted_request_is_atomic_over_key_value", over_key_value),
-        Test::in_stand_in("aborted_writers_lose_no_acknowledged_change", random_aborts),
+        Test::in_emulator("an_aborted_request_is_atomic_over_sqlite", over_sqlite),
+        Test::in_emulator("an_aborted_request_is_atomic_over_key_value", over_key_value),
+        Test::in_emulator("aborted_writers_lose_no_acknowledged_change", random_aborts),
         Test::anywhere("a_killed_process_loses_no_acknowledged_change", process),
     ])
 }
@@ -95,10 +95,10 @@ fn check_one(
     let folder = copy(template);
     let before = rows(folder.path());
     let app = start(host, over, &folder);
-    let calls = app.stand_in().calls();
+    let calls = app.emulator().calls();
     let status = (request.send)(&app.admin(), initial).status;
     assert_eq!(status, request.status, "{}", request.name);
-    let calls = app.stand_in().calls() - calls;
+    let calls = app.emulator().calls() - calls;
     drop(app);
     let after = rows(folder.path());
     assert_eq!(before != after, request.changes, "{}", request.name);
@@ -107,10 +107,10 @@ fn check_one(
         let what = format!("{} ended {kill:?}", request.name);
         let folder = copy(template);
         let app = start(host, over, &folder);
-        app.stand_in().kill(kill);
+        app.emulator().kill(kill);
         let answer = (request.send)(&app.admin(), initial);
         assert_eq!((answer.status, &*answer.text), (500, ""), "{what}");
-        assert_eq!(app.stand_in().killed(), 1, "{what}");
+        assert_eq!(app.emulator().killed(), 1, "{what}");
         let left = rows(folder.path());
         assert!(left == before || left == after, "{what}: neither before nor after: {left:#?}");
         let is_done = request.changes && left == after;
@@ -135,7 +135,7 @@ fn check_one(
 
 fn start(host: &TestHost, over: Over, folder: &tempfile::TempDir) -> App {
     let app = host.start(&host.place().setup(over, folder.path()));
-    app.stand_in().set_clock(Some(NOW_MS));
+    app.emulator().set_clock(Some(NOW_MS));
     app
 }
 
@@ -178,16 +178,16 @@ fn random_aborts(host: &TestHost) {
     let mut account = Account::default();
     for round in 0..rounds() {
         let seed = seed.wrapping_add(round.try_into().unwrap());
-        app.stand_in().kill(Kill::Randomly { seed, one_in: ONE_CALL_IN });
+        app.emulator().kill(Kill::Randomly { seed, one_in: ONE_CALL_IN });
         let (sender, _acknowledged) = mpsc::channel();
         let (mut writes, ()) = writers::run(app.url(), &writers, round, WRITES_MAX, sender, || ());
-        app.stand_in().kill(Kill::Never);
+        app.emulator().kill(Kill::Never);
         if round % 2 == 0 {
             account.send_again(&admin, &writers, &mut writes);
         }
         account.check(&admin, &sessions, &writes);
     }
-    let (figures, killed) = (account.figures(), app.stand_in().killed());
+    let (figures, killed) = (account.figures(), app.emulator().killed());
     assert!(killed > 0 && figures.acknowledged > 100, "{killed} ended: {figures:?}");
     tell(&format!(
         "{WRITERS} writers, {} rounds, {killed} instances ended: {}",

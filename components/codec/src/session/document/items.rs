@@ -140,7 +140,7 @@ impl VersionItem {
     pub(super) fn version(&self, entry: Entry) -> Result<Version, Error> {
         let how = EndedHow::ALL.into_iter().find(|it| it.as_str() == self.status);
         let ended = Ended {
-            how: how.ok_or_else(|| invalid("history: a status is none"))?,
+            how: how.ok_or_else(|| invalid("history: a status is unknown"))?,
             at: self.ended_at.0,
             by: Participant::parse(&self.ended_by)?,
             revision: Revision(self.ended_revision),

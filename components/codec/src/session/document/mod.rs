@@ -35,7 +35,7 @@ const FORMAT_WITHOUT_ROUNDS: &str = "shared-context/session/1";
 /// Prefix of every document's format.
 const FORMAT_FAMILY: &str = "shared-context/session/";
 
-/// A session, as `export_session` tells it and `import_session` takes it.
+/// A session, as `export_session` returns it and `import_session` takes it.
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "session_document"))]
@@ -339,7 +339,7 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
         return Err(if is_later {
             Error::FormatTooNew { format: format.to_owned(), known: FORMAT }
         } else {
-            invalid("it is not what export_session tells: its format is missing")
+            invalid("it is not a document of export_session: its format is missing")
         });
     }
     let form: DocumentForm = form::parse(document.as_bytes()).map_err(malformed)?;

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::{
-    Clip, Clipped, CloseRound, Convergence, Delta, Ended, Fate, Json, Loss, Mark, Marks, OpenRound,
-    Operation, Path, PathPattern, Plan, Proposal, Provenance, Round, Rounds, State, Status, Step,
-    Strategy, StrategyRule, Weight, WeightRule, Why,
+    Clip, Clipped, CloseRound, Convergence, Delta, DeltaOutcome, Ended, Json, Loss, Mark, Marks,
+    OpenRound, Operation, Path, PathPattern, Plan, Proposal, Provenance, Round, Rounds, State,
+    Status, Step, Strategy, StrategyRule, Weight, WeightRule, Why,
 };
 use crate::{
     Error,
@@ -95,7 +95,7 @@ struct DeltaRecord {
 }
 
 #[derive(Serialize, Deserialize)]
-struct FateRecord {
+struct OutcomeRecord {
     sequence: u32,
     status: String,
     losses: Vec<LossRecord>,
@@ -194,41 +194,41 @@ pub(crate) fn decode_deltas(row: &str, bytes: &[u8]) -> Result<Vec<Delta>, Error
 }
 
 /// Encodes the end of a round and the outcomes of its deltas.
-pub(crate) fn encode_ended(round: &Round, fates: &[Fate]) -> Result<Vec<u8>, Error> {
-    let fate = |it: &Fate| {
+pub(crate) fn encode_ended(round: &Round, outcomes: &[DeltaOutcome]) -> Result<Vec<u8>, Error> {
+    let outcome = |it: &DeltaOutcome| {
         let loss = |it: &Loss| LossRecord {
             path: path_to_store(&it.path),
             to: it.to,
             by: it.by.as_str().to_owned(),
             why: it.why.as_str().to_owned(),
         };
-        FateRecord {
+        OutcomeRecord {
             sequence: it.sequence,
             status: it.status.as_str().to_owned(),
             losses: it.losses.iter().map(loss).collect(),
             clipped: it.clipped.iter().map(path_to_store).collect(),
         }
     };
-    encode(&(RoundRecord::new(round, 0), fates.iter().map(fate).collect::<Vec<_>>()))
+    encode(&(RoundRecord::new(round, 0), outcomes.iter().map(outcome).collect::<Vec<_>>()))
 }
 
 /// Decodes the end of a round and the outcomes of its deltas.
-pub(crate) fn decode_ended(bytes: &[u8]) -> Result<(Round, Vec<Fate>), Error> {
-    let (round, fates): (RoundRecord, Vec<FateRecord>) = decode(bytes)?;
+pub(crate) fn decode_ended(bytes: &[u8]) -> Result<(Round, Vec<DeltaOutcome>), Error> {
+    let (round, outcomes): (RoundRecord, Vec<OutcomeRecord>) = decode(bytes)?;
     let loss = |LossRecord { path, to, by, why }| {
         let (path, by) = (stored_path(path)?, stored_participant(&by)?);
         Ok(Loss { path, to, by, why: named(&Why::ALL, Why::as_str, &why)? })
     };
-    let fate = |it: FateRecord| {
-        Ok(Fate {
+    let outcome = |it: OutcomeRecord| {
+        Ok(DeltaOutcome {
             sequence: it.sequence,
             status: named(&Status::ALL, Status::as_str, &it.status)?,
             losses: it.losses.into_iter().map(loss).collect::<Result<_, Error>>()?,
             clipped: it.clipped.into_iter().map(stored_path).collect::<Result<_, _>>()?,
         })
     };
-    let fates = fates.into_iter().map(fate).collect::<Result<_, Error>>()?;
-    Ok((round.into_round()?, fates))
+    let outcomes = outcomes.into_iter().map(outcome).collect::<Result<_, Error>>()?;
+    Ok((round.into_round()?, outcomes))
 }
 
 impl RoundRecord {

@@ -7,7 +7,9 @@ mod redact;
 
 use std::collections::VecDeque;
 
-use super::{Delta, Fate, Json, KEPT_BYTES_MAX, ROUNDS_KEPT, Round, Rounds, Share, State, rows};
+use super::{
+    Delta, DeltaOutcome, Json, KEPT_BYTES_MAX, ROUNDS_KEPT, Round, Rounds, Share, State, rows,
+};
 use crate::{
     Error,
     kv::{Bucket, Change},
@@ -68,7 +70,7 @@ impl<B: Bucket> StoredRounds<'_, B> {
     }
 
     /// Returns the end of `round` and the outcomes of its deltas.
-    pub(crate) fn ended(&self, round: u64) -> Result<(Round, Vec<Fate>), Error> {
+    pub(crate) fn ended(&self, round: u64) -> Result<(Round, Vec<DeltaOutcome>), Error> {
         let bytes = self.0.get(&rows::ended_row(round))?;
         let bytes = bytes.ok_or_else(|| damaged("the end of a round is missing"))?;
         rows::decode_ended(&bytes)

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use super::{
     super::{
-        BYTES_MAX, BYTES_MAX_DEFAULT, DELTAS_BYTES_MAX, DELTAS_MAX, Ended, Fate, Json, KeptRound,
-        Loss, Operation, PROPOSAL_DELTAS_MAX, ROUNDS_KEPT, RoundHistory, Rounds, Share, State,
-        Status, check as check_delta, rows, weight,
+        BYTES_MAX, BYTES_MAX_DEFAULT, DELTAS_BYTES_MAX, DELTAS_MAX, DeltaOutcome, Ended, Json,
+        KeptRound, Loss, Operation, PROPOSAL_DELTAS_MAX, ROUNDS_KEPT, RoundHistory, Rounds, Share,
+        State, Status, check as check_delta, rows, weight,
     },
     StoredRounds,
 };
@@ -30,13 +30,13 @@ impl<B: Bucket> StoredRounds<'_, B> {
         let it = self.rounds()?;
         let mut rounds = Vec::new();
         for number in it.oldest.max(1)..=it.last {
-            let (round, fates) = self.ended(number)?;
+            let (round, outcomes) = self.ended(number)?;
             let deltas = self.deltas(number)?;
-            rounds.push(KeptRound { round, deltas, fates, state: Some(self.state(number)?) });
+            rounds.push(KeptRound { round, deltas, outcomes, state: Some(self.state(number)?) });
         }
         if let Some(round) = it.open {
             let deltas = self.deltas(round.number)?;
-            rounds.push(KeptRound { round, deltas, fates: Vec::new(), state: None });
+            rounds.push(KeptRound { round, deltas, outcomes: Vec::new(), state: None });
         }
         let first = if it.oldest == 0 { self.state_row(0)? } else { None };
         let first = first.map(|it| rows::decode_state(&it)).transpose()?;
@@ -54,7 +54,7 @@ pub(crate) fn store(history: &RoundHistory, changes: &mut Vec<Change>) -> Result
         changes.push(Change::put(rows::state_row(0), rows::encode_state(&State::new(query)?)?));
     }
     for kept in &history.rounds {
-        let KeptRound { round, deltas, fates, state } = kept;
+        let KeptRound { round, deltas, outcomes, state } = kept;
         for chunk in deltas.chunks(PROPOSAL_DELTAS_MAX) {
             let first = chunk.first().map_or(1, |it| it.sequence);
             let row = rows::delta_row(round.number, first);
@@ -62,7 +62,7 @@ pub(crate) fn store(history: &RoundHistory, changes: &mut Vec<Change>) -> Result
         }
         if let Some(state) = state {
             changes.push(Change::put(rows::state_row(round.number), rows::encode_state(state)?));
-            let ended = rows::encode_ended(round, fates)?;
+            let ended = rows::encode_ended(round, outcomes)?;
             changes.push(Change::put(rows::ended_row(round.number), ended));
             sizes.push(u32::try_from(weight::of_round(kept)).unwrap_or(u32::MAX));
         }
@@ -162,13 +162,13 @@ pub(crate) fn check(history: &RoundHistory, number_max: u64) -> Result<(), Error
 
 /// Rejects a round that no session can have exported.
 fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
-    let KeptRound { round, deltas, fates, state } = kept;
+    let KeptRound { round, deltas, outcomes, state } = kept;
     let bytes_max = |bytes: u32| bytes.saturating_mul(GROWTH);
     if round.plan.check().is_err() || !BYTES_MAX.contains(&round.bytes_max) {
-        return Err("has a plan that none can have");
+        return Err("has an invalid plan");
     }
     if round.opened_by.role() != Role::Orchestrator {
-        return Err("was opened by whom none can be");
+        return Err("was opened by an invalid participant");
     }
     let mut bytes = 0_usize;
     for (sequence, it) in (1_u32..).zip(deltas) {
@@ -177,7 +177,7 @@ fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
             || has_value == (it.operation == Operation::Remove)
             || it.participant.role() == Role::Admin
         {
-            return Err("has a delta that is none, or not in its place");
+            return Err("has an invalid delta, or one out of order");
         }
         bytes = bytes.saturating_add(it.value.as_ref().map_or(0, Json::bytes));
     }
@@ -187,7 +187,7 @@ fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
     }
     let (state, ended) = match (state, &round.ended) {
         (Some(state), Some(ended)) => (state, ended),
-        (None, None) if fates.is_empty() => return Ok(()),
+        (None, None) if outcomes.is_empty() => return Ok(()),
         _ => return Err("is neither open nor closed"),
     };
     if ended.bytes != state.bytes() || ended.bytes > bytes_max(*BYTES_MAX.end()) {
@@ -197,27 +197,27 @@ fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
         return Err("made a state of what came later");
     }
     if ended.by.role() != Role::Orchestrator || ended.at < round.opened_at {
-        return Err("was closed by whom none can be, or before it was opened");
+        return Err("was closed by an invalid participant, or before it was opened");
     }
-    check_fates(kept, ended)
+    check_outcomes(kept, ended)
 }
 
 /// Rejects outcomes that are impossible for the deltas of a round.
-fn check_fates(kept: &KeptRound, ended: &Ended) -> Result<(), &'static str> {
-    let KeptRound { deltas, fates, .. } = kept;
+fn check_outcomes(kept: &KeptRound, ended: &Ended) -> Result<(), &'static str> {
+    let KeptRound { deltas, outcomes, .. } = kept;
     let is_loss = |it: &Loss| {
         let place = it.to.checked_sub(1).and_then(|it| usize::try_from(it).ok());
         place.and_then(|it| deltas.get(it)).is_some_and(|to| to.participant == it.by)
     };
-    let fits = |(sequence, it): (u32, &Fate)| {
+    let fits = |(sequence, it): (u32, &DeltaOutcome)| {
         it.sequence == sequence
             && it.losses.iter().all(is_loss)
             && (it.status == Status::Discarded) == ended.is_discarded
     };
-    if fates.len() != deltas.len() || !(1..).zip(fates).all(fits) {
-        return Err("does not tell of each delta what became of it");
+    if outcomes.len() != deltas.len() || !(1..).zip(outcomes).all(fits) {
+        return Err("lacks the outcome of a delta");
     }
-    if (ended.applied, ended.lost, ended.refused) != Status::counts(fates) {
+    if (ended.applied, ended.lost, ended.refused) != Status::counts(outcomes) {
         return Err("does not add up");
     }
     Ok(())

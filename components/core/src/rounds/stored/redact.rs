@@ -36,18 +36,18 @@ impl<B: Bucket> StoredRounds<'_, B> {
                 })?;
             }
             if (1..=rounds.last).contains(&number) {
-                let (mut round, mut fates) = self.ended(number)?;
+                let (mut round, mut outcomes) = self.ended(number)?;
                 let is_resized = round.ended.as_ref().map(|it| it.bytes) != bytes_now;
                 let places = rows.redaction.places;
                 rows.redaction.round(&mut round)?;
-                for it in &mut fates {
-                    rows.redaction.fate(it);
+                for it in &mut outcomes {
+                    rows.redaction.outcome(it);
                 }
                 if let (Some(ended), Some(bytes)) = (&mut round.ended, bytes_now) {
                     ended.bytes = bytes;
                 }
                 if is_resized || rows.redaction.places > places {
-                    let bytes = rows::encode_ended(&round, &fates)?;
+                    let bytes = rows::encode_ended(&round, &outcomes)?;
                     rows.changes.push(Change::put(rows::ended_row(number), bytes));
                 }
             }

@@ -188,5 +188,5 @@ fn terminate(child: &mut Child) -> std::io::Result<()> {
 
 fn failed(message: String) -> Problem {
     Problem::new(Kind::Start, "DEMO_FAILED", message)
-        .next("`shared-context doctor` tells what is missing on this machine")
+        .next("`shared-context doctor` lists what is missing on this machine")
 }

@@ -41,7 +41,7 @@ pub(super) fn begin(bridge: &Arc<Bridge>) {
     let bridge = Arc::clone(bridge);
     let follow = move || follow(&bridge, handshake.era, first);
     if thread::Builder::new().spawn(follow).is_err() {
-        remark("the system gives no threads: changes are not told as they happen");
+        remark("the system gives no threads: changes are not sent as they happen");
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn check(
                 deltas: 0,
                 ended: None,
             };
-            KeptRound { round, deltas: Vec::new(), fates: Vec::new(), state: None }
+            KeptRound { round, deltas: Vec::new(), outcomes: Vec::new(), state: None }
         }
         RoundsCommand::Propose(it) => {
             let mut must = was(number).ok_or("another round is open")?.clone();

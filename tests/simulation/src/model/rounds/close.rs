@@ -12,7 +12,9 @@ use serde_json::Value;
 use shared_context_core::{
     CloseRound, Participant,
     pattern::Participants,
-    rounds::{Delta, Ended, Fate, Json, KeptRound, Loss, Operation, Path, Plan, Status, Step, Why},
+    rounds::{
+        Delta, DeltaOutcome, Ended, Json, KeptRound, Loss, Operation, Path, Plan, Status, Step, Why,
+    },
     time::Timestamp,
 };
 
@@ -22,7 +24,7 @@ use super::{super::state::is_like, ensure, value, value_at, weight};
 struct ClosedRound<'a> {
     plan: &'a Plan,
     deltas: &'a [Delta],
-    fates: &'a [Fate],
+    outcomes: &'a [DeltaOutcome],
     old: Value,
     new: Value,
 }
@@ -46,15 +48,20 @@ pub(super) fn check(
     by: &Participant,
     at: Timestamp,
 ) -> Result<(), String> {
-    let KeptRound { round, deltas, fates, state } = stored;
+    let KeptRound { round, deltas, outcomes, state } = stored;
     let (Some(ended), Some(state)) = (&round.ended, state) else {
         return Err("the round is open".to_owned());
     };
-    let closed =
-        ClosedRound { plan: &round.plan, deltas, fates, old: value(old), new: value(state.text()) };
-    let is_whole = fates.iter().map(|it| it.sequence).eq(1..=round.deltas);
-    ensure(is_whole, || format!("not every delta has one outcome: {fates:?}"))?;
-    let count = |of: &[Status]| fates.iter().filter(|it| of.contains(&it.status)).count() as u32;
+    let closed = ClosedRound {
+        plan: &round.plan,
+        deltas,
+        outcomes,
+        old: value(old),
+        new: value(state.text()),
+    };
+    let is_whole = outcomes.iter().map(|it| it.sequence).eq(1..=round.deltas);
+    ensure(is_whole, || format!("not every delta has one outcome: {outcomes:?}"))?;
+    let count = |of: &[Status]| outcomes.iter().filter(|it| of.contains(&it.status)).count() as u32;
     let must = Ended {
         at,
         by: by.clone(),
@@ -72,11 +79,11 @@ pub(super) fn check(
     ensure(is_same == (closed.old == closed.new), || format!("{:?}", ended.convergence))?;
     if request.discards {
         let holds = is_same
-            && fates.iter().all(|it| it.status == Status::Discarded && it.losses.is_empty());
-        return ensure(holds, || format!("not discarded: {fates:?}"));
+            && outcomes.iter().all(|it| it.status == Status::Discarded && it.losses.is_empty());
+        return ensure(holds, || format!("not discarded: {outcomes:?}"));
     }
     ensure(ended.bytes <= round.bytes_max, || format!("a state of {} bytes", ended.bytes))?;
-    deltas.iter().zip(fates).try_for_each(|(it, fate)| closed.check_fate(it, fate))?;
+    deltas.iter().zip(outcomes).try_for_each(|(it, outcome)| closed.check_outcome(it, outcome))?;
     // Clipping may have removed any applied value.
     if ended.clipped.is_empty() {
         closed.check_single_values()?;
@@ -89,19 +96,19 @@ pub(super) fn check(
 impl ClosedRound<'_> {
     /// Checks that a delta is applied or lost, at most once at each place, to a delta that concerns
     /// the same place.
-    fn check_fate(&self, own: &Delta, fate: &Fate) -> Result<(), String> {
-        let wrong = |what: &str| format!("{what}: {own:?}\n  {fate:?}");
-        let lost_whole = fate.losses.iter().any(|it| it.path == own.path);
-        let holds = match fate.status {
+    fn check_outcome(&self, own: &Delta, outcome: &DeltaOutcome) -> Result<(), String> {
+        let wrong = |what: &str| format!("{what}: {own:?}\n  {outcome:?}");
+        let lost_whole = outcome.losses.iter().any(|it| it.path == own.path);
+        let holds = match outcome.status {
             Status::Applied => !lost_whole,
-            Status::Lost => !fate.losses.is_empty(),
-            Status::Clipped => !fate.clipped.is_empty(),
+            Status::Lost => !outcome.losses.is_empty(),
+            Status::Clipped => !outcome.clipped.is_empty(),
             Status::Discarded => false,
         };
         ensure(holds, || wrong("another outcome"))?;
-        let places: BTreeSet<&Path> = fate.losses.iter().map(|it| &it.path).collect();
-        ensure(places.len() == fate.losses.len(), || wrong("lost twice at a place"))?;
-        for loss in &fate.losses {
+        let places: BTreeSet<&Path> = outcome.losses.iter().map(|it| &it.path).collect();
+        ensure(places.len() == outcome.losses.len(), || wrong("lost twice at a place"))?;
+        for loss in &outcome.losses {
             let winner = self.deltas.get(loss.to as usize - 1).filter(|it| {
                 let is_there = it.path.covers(&loss.path) || loss.path.covers(&it.path);
                 is_there && it.participant == loss.by && it.sequence != own.sequence
@@ -145,15 +152,15 @@ impl ClosedRound<'_> {
         let place = Path::new(steps.to_vec()).unwrap();
         let (old, new) = (value_at(&self.old, steps), value_at(&self.new, steps));
         let mut last = BTreeMap::new();
-        for (it, fate) in self.deltas.iter().zip(self.fates) {
+        for (it, outcome) in self.deltas.iter().zip(self.outcomes) {
             if let Some(claim) = claim(it, steps) {
-                last.insert(it.participant.as_str(), (claim, fate));
+                last.insert(it.participant.as_str(), (claim, outcome));
             }
         }
-        for (who, (claim, fate)) in &last {
-            let is_lost = fate.losses.iter().any(|it| it.path == place);
+        for (who, (claim, outcome)) in &last {
+            let is_lost = outcome.losses.iter().any(|it| it.path == place);
             ensure(is_lost == (claim.as_ref() != new), || {
-                format!("{place} is {new:?}; {who} said {claim:?} and has {fate:?}")
+                format!("{place} is {new:?}; {who} said {claim:?} and has {outcome:?}")
             })?;
         }
         let order = |who: &str| (Reverse(self.weight(who)), who.to_owned());
@@ -181,9 +188,9 @@ impl ClosedRound<'_> {
         let (old, new) = (items(&self.old[member]), items(&self.new[member]));
         let wrong = || format!("{member} {old:?}\n  are {new:?}");
         let list = Path::new(vec![Step::Name(member.to_owned())]).unwrap();
-        let its = self.deltas.iter().zip(self.fates).filter(|(it, _)| list.covers(&it.path));
+        let its = self.deltas.iter().zip(self.outcomes).filter(|(it, _)| list.covers(&it.path));
         let (whole, below): (Vec<_>, Vec<_>) = its.partition(|(it, _)| it.path == list);
-        let held = whole.iter().filter(|(_, fate)| fate.losses.is_empty());
+        let held = whole.iter().filter(|(_, outcome)| outcome.losses.is_empty());
         let added = held.filter_map(|(it, _)| it.value.as_ref()).flat_map(|it| items(&value(it)));
         let added: Vec<Value> = added.collect();
         // A union skips existing items, even if they are removed.

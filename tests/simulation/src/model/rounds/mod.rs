@@ -234,12 +234,12 @@ impl Rounds {
             return Err(Code::RoundNotFound);
         }
         let path = request.path.as_ref().map(|it| steps(it.as_str()));
-        let all = self.0.rounds.iter().flat_map(|KeptRound { round, deltas, fates, .. }| {
+        let all = self.0.rounds.iter().flat_map(|KeptRound { round, deltas, outcomes, .. }| {
             deltas.iter().enumerate().map(|(nth, delta)| DeltaRead {
                 round: round.number,
                 delta: delta.clone(),
                 weight: weight(&round.plan, delta.participant.as_str()),
-                fate: fates.get(nth).cloned(),
+                outcome: outcomes.get(nth).cloned(),
             })
         });
         let place = |it: &DeltaRead| (it.round, it.delta.sequence);

@@ -48,7 +48,7 @@ pub(super) fn texts(history: &RoundHistory) -> Vec<String> {
             quoted(&delta.path.to_string(), '\'');
             delta.value.iter().for_each(|it| quoted(it.as_str(), '"'));
         }
-        let losses = it.fates.iter().flat_map(|it| &it.losses);
+        let losses = it.outcomes.iter().flat_map(|it| &it.losses);
         losses.for_each(|it| quoted(&it.path.to_string(), '\''));
     }
     all
@@ -60,8 +60,9 @@ fn rest(history: &RoundHistory) -> impl PartialEq {
         let mut round = it.round.clone();
         round.ended.iter_mut().for_each(|it| it.bytes = 0);
         let deltas = it.deltas.iter().map(|it| (it.sequence, it.operation)).collect::<Vec<_>>();
-        let fates = it.fates.iter().map(|it| (it.status, it.losses.len())).collect::<Vec<_>>();
-        (round, deltas, fates)
+        let outcomes =
+            it.outcomes.iter().map(|it| (it.status, it.losses.len())).collect::<Vec<_>>();
+        (round, deltas, outcomes)
     };
     history.rounds.iter().map(round).collect::<Vec<_>>()
 }

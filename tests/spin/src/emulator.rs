@@ -77,7 +77,7 @@ impl Setup {
 /// Variables have the values of the [`Setup`], of the environment, or of `.env` beside the
 /// manifest, in this order. Dropping the emulator ends all instances. Stored data remains
 /// for the next emulator over the same folder.
-pub struct StandIn {
+pub struct Emulator {
     url: String,
     routes: Vec<(String, String)>,
     shared: Arc<Shared>,
@@ -86,7 +86,7 @@ pub struct StandIn {
     runtime: Option<Runtime>,
 }
 
-impl StandIn {
+impl Emulator {
     /// Starts an emulator. It accepts requests when this returns.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl StandIn {
         Self::start_with(setup, &folder.join(".env"), Lines::collect(), Lines::collect())
     }
 
-    /// Starts an emulator like [`StandIn::start`], with `.env` at `env_file`. Components log
+    /// Starts an emulator like [`Emulator::start`], with `.env` at `env_file`. Components log
     /// to `lines`, the emulator to `failures`.
     pub(crate) fn start_with(
         setup: &Setup,
@@ -157,7 +157,7 @@ impl StandIn {
         self.shared.faults.calls()
     }
 
-    /// Returns the number of instances that [`StandIn::kill`] has aborted.
+    /// Returns the number of instances that [`Emulator::kill`] has aborted.
     pub fn killed(&self) -> u64 {
         self.shared.faults.killed()
     }
@@ -172,20 +172,20 @@ impl StandIn {
         self.lines.take()
     }
 
-    /// Returns the errors of failed requests: traps, including those of [`StandIn::kill`], and
+    /// Returns the errors of failed requests: traps, including those of [`Emulator::kill`], and
     /// components that did not answer.
     pub fn failures(&self) -> Vec<String> {
         self.shared.failures.collected()
     }
 }
 
-impl fmt::Debug for StandIn {
+impl fmt::Debug for Emulator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StandIn").field("url", &self.url).finish_non_exhaustive()
+        f.debug_struct("Emulator").field("url", &self.url).finish_non_exhaustive()
     }
 }
 
-impl Drop for StandIn {
+impl Drop for Emulator {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(GRACE);

@@ -53,46 +53,46 @@ impl App {
         Setup::new(folder.join("spin.toml"), folder.join("state")).variable("word", "well")
     }
 
-    fn start(&self) -> StandIn {
-        StandIn::start(&self.setup()).unwrap()
+    fn start(&self) -> Emulator {
+        Emulator::start(&self.setup()).unwrap()
     }
 }
 
-fn get(stand_in: &StandIn, path: &str) -> (u16, String) {
-    let answer = Client::new(stand_in.url(), "").get(path);
+fn get(emulator: &Emulator, path: &str) -> (u16, String) {
+    let answer = Client::new(emulator.url(), "").get(path);
     (answer.status, answer.text)
 }
 
 #[test]
 fn a_component_that_traps_is_answered_500_without_a_body() {
-    let stand_in = App::new("", Code::Trap).start();
-    assert_eq!(get(&stand_in, "/small"), (500, String::new()));
-    let failures = stand_in.failures();
+    let emulator = App::new("", Code::Trap).start();
+    assert_eq!(get(&emulator, "/small"), (500, String::new()));
+    let failures = emulator.failures();
     assert!(failures.len() == 1 && failures[0].contains("unreachable"), "{failures:?}");
-    assert_eq!(get(&stand_in, "/small/again"), (500, String::new()));
+    assert_eq!(get(&emulator, "/small/again"), (500, String::new()));
 }
 
 #[test]
 fn a_component_that_ends_without_a_response_is_answered_500() {
-    let stand_in = App::new("", Code::Leave).start();
-    assert_eq!(get(&stand_in, "/small"), (500, String::new()));
-    assert_eq!(stand_in.failures(), ["the component ended without a response"]);
+    let emulator = App::new("", Code::Leave).start();
+    assert_eq!(get(&emulator, "/small"), (500, String::new()));
+    assert_eq!(emulator.failures(), ["the component ended without a response"]);
 }
 
 #[test]
 fn paths_without_a_component_are_not_found() {
-    let stand_in = App::new("", Code::Trap).start();
-    assert_eq!(get(&stand_in, "/other"), (404, String::new()));
-    assert_eq!(get(&stand_in, "/.well-known/spin/health"), (200, "OK".to_owned()));
-    assert_eq!(get(&stand_in, "/.well-known/spin/other"), (404, String::new()));
-    assert_eq!(stand_in.failures(), [""; 0]);
+    let emulator = App::new("", Code::Trap).start();
+    assert_eq!(get(&emulator, "/other"), (404, String::new()));
+    assert_eq!(get(&emulator, "/.well-known/spin/health"), (200, "OK".to_owned()));
+    assert_eq!(get(&emulator, "/.well-known/spin/other"), (404, String::new()));
+    assert_eq!(emulator.failures(), [""; 0]);
 }
 
 #[test]
 fn a_component_runs_with_its_dependency() {
     let number = "made:up/number@0.1.0";
     let app = App::new(&format!("import {number};"), Code::Ask(number, "tell", 42));
-    let error = StandIn::start(&app.setup()).unwrap_err();
+    let error = Emulator::start(&app.setup()).unwrap_err();
     assert!(format!("{error:#}").contains(number), "{error:#}");
     let manifest = format!("{MANIFEST}{number:?} = {{ path = \"number.wasm\" }}\n");
     app.write("spin.toml", manifest.as_bytes());
@@ -101,9 +101,9 @@ fn a_component_runs_with_its_dependency() {
     for (answer, end) in [(42, "ended without a response"), (41, "unreachable")] {
         let code = format!("{number}#tell");
         app.write("number.wasm", &component(&world, Code::Answer(&code, answer)));
-        let stand_in = app.start();
-        assert_eq!(get(&stand_in, "/small").0, 500);
-        let failures = stand_in.failures();
+        let emulator = app.start();
+        assert_eq!(get(&emulator, "/small").0, 500);
+        let failures = emulator.failures();
         assert!(failures[0].contains(end), "{failures:?}");
     }
 }
@@ -111,7 +111,7 @@ fn a_component_runs_with_its_dependency() {
 #[test]
 fn errors_of_an_application_are_reported_at_the_start() {
     let app = App::new("", Code::Trap);
-    let error = |setup: &Setup| format!("{:#}", StandIn::start(setup).unwrap_err());
+    let error = |setup: &Setup| format!("{:#}", Emulator::start(setup).unwrap_err());
     let setup = app.setup();
     assert!(error(&Setup { variables: Vec::new(), ..setup.clone() }).contains("\"word\""));
     let taken = app.start();
