@@ -146,7 +146,7 @@ impl Client {
         Call { method, path: text, body: None }
     }
 
-    /// Sends `call`; a refusal is an answer too.
+    /// Sends `call`. An error response is an answer too.
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Nothing answers there, or the server refused.
+    /// Nothing answers there, or the server rejected the request.
     pub(crate) fn stream(
         &self,
         call: &Call,
@@ -254,7 +254,7 @@ impl Answer {
     ///
     /// # Errors
     ///
-    /// It refused, or it is no shared-context server.
+    /// The server rejected the request, or is no shared-context server.
     pub(crate) fn accepted(self) -> Result<Vec<u8>, Problem> {
         if (200..300).contains(&self.status) {
             return Ok(self.body);
@@ -290,7 +290,7 @@ pub(crate) fn whole_body(body: ureq::Body) -> Result<Vec<u8>, ureq::Error> {
     body.into_with_config().limit(BODY_BYTES_MAX).read_to_vec()
 }
 
-/// Returns the refusal in `body`, when it is one of a shared-context server.
+/// Returns the error in `body`, if it is one of a shared-context server.
 pub(crate) fn refusal(body: &[u8]) -> Option<Failure> {
     #[derive(Deserialize)]
     struct Refusal {

@@ -2,7 +2,7 @@
 //!
 //! # Invariant
 //!
-//! Where nobody can be asked it is refused.
+//! Where nobody can be asked, the action is rejected.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 

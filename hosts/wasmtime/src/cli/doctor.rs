@@ -177,7 +177,7 @@ fn key_file(folder: &Path) -> Result<Found, Problem> {
     })
 }
 
-/// Asks the server how it is. Also tells whether it runs on this machine's data.
+/// Asks the server for its health. Also returns whether it runs on this machine's data.
 fn running(server: &Server) -> (Result<Found, Problem>, bool) {
     #[derive(Deserialize)]
     struct Health {

@@ -1,4 +1,4 @@
-//! The command line: which commands there are, and what each is told.
+//! The command line: its commands and their arguments.
 //!
 //! Each command is a file, or a folder; what they print is in `output` and `reply`, why they
 //! fail in `problem`. Not here: the server, which is the library's.

@@ -37,7 +37,7 @@ pub(crate) const MAGENTA: Style = AnsiColor::Magenta.on_default();
 /// to read.
 const WIDTH_MAX: usize = 120;
 const WIDTH_MIN: usize = 40;
-/// The width when neither a terminal nor `COLUMNS` tells one.
+/// The width if neither a terminal nor `COLUMNS` gives one.
 const WIDTH_DEFAULT: usize = 80;
 /// How far the columns of a table are apart.
 const COLUMN_GAP: u16 = 2;

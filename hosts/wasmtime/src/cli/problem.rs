@@ -15,7 +15,7 @@ use shared_context_wasmtime::StartError;
 /// What kind of problem it is; each has its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The server answered, and refused.
+    /// The server answered with an error.
     Refused,
     /// The command line, or what it names, is not usable.
     Usage,
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     Check,
 }
 
-/// The exit codes, as `--help` tells them.
+/// The exit codes, as `--help` lists them.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done
@@ -89,7 +89,7 @@ impl Problem {
         Self { next: Some(next.into()), ..self }
     }
 
-    /// Creates the same problem of a command whose answer was printed and tells of it.
+    /// Creates the same problem of a command whose answer was printed and reports it.
     #[must_use]
     pub(crate) fn told(self) -> Self {
         Self { is_told: true, ..self }
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_server_s_details_and_the_next_step_are_members_of_the_error() {
+    fn an_error_has_the_details_and_the_next_step_as_members() {
         let failure = Failure {
             details: Some(r#"{"limit":1000,"actual":1204}"#.to_owned()),
             ..Failure::new("VALUE_TOO_LARGE", "value has 1204 tokens")

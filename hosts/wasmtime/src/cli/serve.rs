@@ -109,7 +109,7 @@ pub(crate) enum LogFormat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Rate(Option<RateLimit>);
 
-/// Runs `serve` until it is told to stop.
+/// Runs `serve` until it gets a signal to stop.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
     start_log(arguments.log_format, LOG_DEFAULT)?;
     let folder = data_folder(arguments.data.as_deref())?;

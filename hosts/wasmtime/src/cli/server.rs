@@ -99,7 +99,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// There is none, or no server runs that would want it.
+    /// The key is missing, or no server runs that would take it.
     pub(crate) fn admin(&self) -> Result<Bearer, Problem> {
         if let Some(key) = variable("SHARED_CONTEXT_ADMIN_KEY") {
             return Ok(Bearer(key));
@@ -150,7 +150,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The server refused, or there is none.
+    /// The server rejected the request, or no server runs.
     pub(crate) fn tool(
         &self,
         session: &str,
@@ -165,7 +165,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The server refused, or there is none.
+    /// The server rejected the request, or no server runs.
     pub(crate) fn send(&self, call: &Call, bearer: Option<&Bearer>) -> Result<Vec<u8>, Problem> {
         self.answer(call, bearer)?.accepted()
     }

@@ -1,10 +1,10 @@
-//! What tells a process to stop: Ctrl-C and `SIGTERM`.
+//! The signals that stop a process: Ctrl-C and `SIGTERM`.
 
 use std::{io, thread};
 
 use super::problem::{Kind, Problem};
 
-/// What tells this process to stop.
+/// The signals that stop this process.
 pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
@@ -55,7 +55,7 @@ impl Signals {
     }
 }
 
-/// Does `act` when this process is told to stop, which from now on does not end
+/// Runs `act` when this process gets a signal to stop, which from now on does not end
 /// it.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! `demo`: a story played against a server process that is really started, by
 //! participants with credentials of their own.
 //!
-//! The story (`cycle`) tells a `transcript` what happens; `process` is the server. Not
+//! The story (`cycle`) reports to a `transcript` what happens; `process` is the server. Not
 //! here: any way to the store but HTTP.
 
 mod cycle;

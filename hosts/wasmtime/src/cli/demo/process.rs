@@ -118,16 +118,16 @@ impl Drop for Running {
     }
 }
 
-/// Whether this process was told to stop.
+/// True once this process got a signal to stop.
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// From now on being told to stop does not end this process at once, so that its
-/// server and data do not stay behind: [`check_interrupted`] tells of it.
+/// From now on a signal to stop does not end this process at once, so that its
+/// server and data do not stay behind: [`check_interrupted`] reports it.
 pub(super) fn heed_signals() -> Result<(), Problem> {
     on_signal(|| IS_INTERRUPTED.store(true, Ordering::Relaxed))
 }
 
-/// Ends a demonstration that was told to stop.
+/// Ends a demonstration that got a signal to stop.
 pub(super) fn check_interrupted() -> Result<(), Problem> {
     if IS_INTERRUPTED.load(Ordering::Relaxed) {
         return Err(Problem::check("the demonstration was interrupted")

@@ -28,7 +28,7 @@ use crate::cli::{
     problem::{Kind, Problem},
 };
 
-/// The longest a server may ask to wait, before the request is refused instead.
+/// The longest a server may ask to wait, before the request fails instead.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 /// How often a server is looked for anew for one request.
 const MOVES_MAX: u32 = 2;
@@ -71,7 +71,7 @@ pub(super) enum Failure {
     Unknown(Problem),
 }
 
-/// Sends `call` and returns what is answered, be it a refusal.
+/// Sends `call` and returns the response, which may be an error.
 ///
 /// # Errors
 ///
@@ -180,7 +180,7 @@ impl Answer {
     }
 
     /// Returns the line that answers the request `id`: what the server said, or an error
-    /// that tells how HTTP refused it.
+    /// that reports the HTTP error.
     pub(super) fn line(self, id: &Id) -> Vec<u8> {
         let is_message = self.told().is_some();
         let why = match self.body {
@@ -202,7 +202,7 @@ impl Answer {
         told_of(id, message::INTERNAL_ERROR, &not_ours(&self.url, &why))
     }
 
-    /// Returns why `what` was refused, for a person.
+    /// Returns why `what` was rejected, for a person.
     pub(super) fn refusal(&self, what: &str) -> String {
         let failure = match &self.body {
             Body::Whole(body) => refusal(body),
@@ -230,7 +230,7 @@ impl Answer {
 impl Failure {
     /// Returns the line that answers `message`, which has the id `id`.
     ///
-    /// What may have happened is told to the agent, as what its tool said: it is
+    /// The agent learns what may have happened as the result of its tool: it is
     /// the one to look.
     pub(super) fn line(&self, message: &Message, id: &Id) -> Vec<u8> {
         match self {

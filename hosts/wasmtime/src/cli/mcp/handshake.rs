@@ -22,7 +22,7 @@ use super::{
 };
 use crate::cli::client::not_ours;
 
-/// JSON-RPC 2.0: there is no such method, which is told with status 404 too.
+/// JSON-RPC 2.0: there is no such method; sent with status 404 too.
 const METHOD_NOT_FOUND: i64 = -32601;
 
 /// What was agreed on.
@@ -45,7 +45,7 @@ pub(super) struct Handshake {
 pub(super) enum Learned {
     /// Nothing about the handshake itself.
     Nothing,
-    /// It is complete: from now on the server may tell things.
+    /// It is complete: from now on the server may send notifications.
     Complete,
     /// It took the place of this one.
     Other(Handshake),
@@ -71,7 +71,7 @@ impl Handshake {
         answer.status == StatusCode::NOT_FOUND && self.session_id.is_some() && !is_other()
     }
 
-    /// Takes over what `answer` says to `initialize`; `false` when it refuses.
+    /// Takes over what `answer` says to `initialize`; `false` when it is an error.
     fn agree(&mut self, answer: &Answer) -> bool {
         let Some(told) = answer.told() else { return false };
         let Some(version) = told.result_text("protocolVersion") else { return false };

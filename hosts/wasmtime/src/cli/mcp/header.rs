@@ -71,7 +71,7 @@ fn modern(message: &Message, version: &str, headers: &mut HeaderMap) {
 }
 
 /// Sets a header that takes its value as it is. One that cannot stand there is
-/// left out, which the server refuses with a word.
+/// left out; the server then rejects the request with a reason.
 fn plain(name: &HeaderName, value: Option<&str>, headers: &mut HeaderMap) {
     let value = value.filter(|it| is_plain(it)).and_then(|it| HeaderValue::from_str(it).ok());
     if let Some(value) = value {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_header_cannot_hold_is_left_out_where_base64_is_not_read() {
+    fn values_unfit_for_a_header_are_omitted_without_base64() {
         let request = modern_request("tools/\nlist", json!({}));
         check(&request, None, &[("mcp-protocol-version", "2026-07-28")]);
     }

@@ -1,7 +1,7 @@
 //! `subscriptions/listen` (2026-07-28): notifications until the client has enough.
 //!
 //! On stdio a subscription ends by `notifications/cancelled`, by a result when the
-//! server stops (here: this process is told to), or with the process.
+//! server stops (here: this process gets a signal), or with the process.
 //! That the server behind the bridge comes and goes is no end of it: the bridge
 //! subscribes again, and then says of everything that was subscribed to that it may
 //! have changed, because what happened in between is not known.
@@ -9,7 +9,7 @@
 //! # Invariants
 //!
 //! - The client sees one acknowledgement, first, and one end at most.
-//! - Nothing that happened is left untold; something may be told that did not.
+//! - Every change is reported; a report may be about no change.
 
 use std::{
     io::{self, BufReader, Read},
@@ -74,9 +74,9 @@ struct Subscription<'b> {
     bridge: &'b Bridge,
     message: &'b Message,
     ticket: &'b Arc<Ticket>,
-    /// Whether the client was told that it is.
+    /// True once the client has its acknowledgement.
     is_acknowledged: bool,
-    /// Whether there is anything to tell of.
+    /// True if there is something to report.
     is_empty: bool,
 }
 

@@ -19,9 +19,9 @@ pub(super) const INVALID_REQUEST: i32 = -32600;
 /// JSON-RPC 2.0: the message is fine, and was not carried out.
 pub(super) const INTERNAL_ERROR: i32 = -32603;
 
-/// The member of `_meta` that tells the version of a modern request (2026-07-28).
+/// The member of `_meta` with the version of a modern request (2026-07-28).
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// The member of `_meta` that tells which subscription a message belongs to.
+/// The member of `_meta` that names the subscription of a message.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// The id of a request: a string or a whole number, as JSON.
@@ -139,7 +139,7 @@ impl Message {
 pub(super) struct Told(Value);
 
 impl Told {
-    /// Reads a message; `None` when it is none.
+    /// Reads a message; `None` if it is invalid.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         let value: Value = serde_json::from_slice(line).ok()?;
         (value.get("jsonrpc")? == "2.0").then_some(Self(value))
@@ -160,7 +160,7 @@ impl Told {
         self.0.get("error")?.get("code")?.as_i64()
     }
 
-    /// Returns the server's own code for the error it is, if it tells one.
+    /// Returns the server's own code of the error, if the message has one.
     pub(super) fn failure_code(&self) -> Option<&str> {
         self.0.get("error")?.get("data")?.get("error")?.get("code")?.as_str()
     }
@@ -215,7 +215,7 @@ pub(super) fn error(id: Option<&Id>, code: i32, message: &str, data: Option<Valu
 }
 
 /// Returns the result of a tool that could not do what it was asked to, for the agent to
-/// read. `is_modern`: for a request that told its version.
+/// read. `is_modern`: for a request that named its version.
 pub(super) fn tool_error(id: &Id, is_modern: bool, failure: &Value) -> Vec<u8> {
     let mut members = json!({
         "content": [{"type": "text", "text": failure.to_string()}],
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused_and_to_its_sender_where_that_can_be_told() {
+    fn an_invalid_message_is_rejected_to_its_sender_if_known() {
         for line in ["", "{", "nonsense", "{\"id\":1", "{}{}", "\"\u{1}\"", "{\"a\":01}"] {
             check_refused(line, &json!([PARSE_ERROR]));
         }

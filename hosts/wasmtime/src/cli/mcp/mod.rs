@@ -13,7 +13,7 @@
 //! - Standard output has messages of MCP, one a line, and nothing else.
 //! - Nothing is asked of the client, and nothing it sends ends the bridge but the
 //!   end of its input.
-//! - The bridge holds no state that is not told again to a server that was
+//! - The bridge holds no state that is not sent again to a server that was
 //!   restarted: any of them may be killed at any time.
 
 mod bridge;
@@ -98,7 +98,7 @@ enum End {
     Input,
     /// The client does not listen any more.
     Unread,
-    /// This process was told to.
+    /// This process got a signal to stop.
     Signal,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct OwnServer {
     server: Server,
 }
 
-/// Why there is none.
+/// Why no server could be started.
 #[derive(Debug)]
 pub(super) enum NotStarted {
     /// Another process uses the data folder: its server is the one to ask.

@@ -1,7 +1,7 @@
 //! The stream of notifications that belongs to a handshake (2025-11-25, Listening
 //! for Messages from the Server).
 //!
-//! It is opened before the client's next message is sent, so that nothing is told
+//! It is opened before the client's next message is sent, so that nothing is sent
 //! to nobody. When it breaks it is opened again, and everything that is subscribed
 //! to may have changed.
 //!

@@ -1,7 +1,7 @@
 //! The server behind the bridge, and what the bridge shows it.
 //!
 //! A server that was named is the one, whether it answers or not. Otherwise it is
-//! the one that runs on the data folder, and when there is none, one that is
+//! the one that runs on the data folder, and without one, a server that is
 //! started here. Servers come and go: the other process that had started one ends,
 //! or an operator restarts it, at another port.
 //!
@@ -9,7 +9,7 @@
 //!
 //! - A server is shown a credential after it was asked, without one, whether it is
 //!   one. At the start the folder's lock decides whether any runs: the file that
-//!   tells an address may be from another day.
+//!   names an address may be from another day.
 //! - A server that went away is given [`COME_BACK_TIME`] before another takes the
 //!   folder, which would keep it from coming back; and only a request is a reason
 //!   to start one, not a stream that waits.
@@ -146,7 +146,7 @@ impl Upstream {
     ///
     /// # Errors
     ///
-    /// There is none, and none is started.
+    /// No server runs, and none is started.
     pub(super) fn replaced(&self, lost: &Target, need: Need) -> Result<Target, Problem> {
         let mut target = lock(&self.target);
         if target.generation != lost.generation {
@@ -170,7 +170,7 @@ impl Upstream {
         Ok(target.clone())
     }
 
-    /// Returns the same server with another credential than that of `refused`, which is no
+    /// Returns the same server with another credential than that of `refused`, which is not
     /// good any more; `None` when this one has no other.
     ///
     /// # Errors
@@ -228,7 +228,7 @@ fn look(args: &ServerArgs) -> Result<Server, Problem> {
 
 /// Waits for a server on the data folder; after `patience` starts one, unless
 /// another process has taken the folder by then. Whether one has is known from the
-/// folder's lock: the file that tells an address may be from another day.
+/// folder's lock: the file that names an address may be from another day.
 fn wait_or_start(
     args: &ServerArgs,
     patience: Duration,

@@ -77,7 +77,7 @@ pub(crate) struct Deleted {
     #[serde(rename = "deleted")]
     pub(crate) key: String,
     pub(crate) previous_version: u64,
-    /// In a batch it is told once for all.
+    /// A batch shows it once for all.
     pub(crate) revision: Option<u64>,
 }
 

@@ -1,6 +1,6 @@
 //! Follows the changes of a session over connections that break.
 //!
-//! Invariant: of the commits it is given it tells each once and in order.
+//! Invariant: it reports each commit it is given once and in order.
 
 use std::{
     io,
@@ -30,11 +30,11 @@ pub(super) struct Follow {
     pub(super) anyone: AnyoneArgs,
     pub(super) server_args: ServerArgs,
     pub(super) server: Server,
-    /// The revision of the last commit that was told, or need not be.
+    /// The revision of the last commit that was reported, or need not be.
     pub(super) after: u64,
 }
 
-/// What there is to tell.
+/// One report.
 #[derive(Debug)]
 pub(super) enum Told {
     /// There is a connection, the first or another; it begins after this revision.
@@ -46,7 +46,7 @@ pub(super) enum Told {
 }
 
 impl Follow {
-    /// Tells what happens until `tell` breaks.
+    /// Reports changes until `tell` breaks.
     ///
     /// # Errors
     ///

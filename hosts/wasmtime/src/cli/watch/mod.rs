@@ -4,7 +4,7 @@
 //!
 //! - Each commit is shown once and in order: a stream that breaks is resumed
 //!   after the last one that was shown, and what comes a second time is dropped.
-//! - It ends when it is told to, when nobody reads any more, and when the server
+//! - It ends on a signal, when nobody reads any more, and when the server
 //!   says that there is no going on; nothing else ends it.
 
 mod follow;
@@ -68,7 +68,7 @@ enum Message {
     Interrupted,
 }
 
-/// Runs `watch` until it is told to stop.
+/// Runs `watch` until it gets a signal to stop.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
     let Arguments { session, since, anyone, .. } = arguments;
     let server = arguments.server.server()?;
@@ -124,7 +124,7 @@ fn revision(session: &str, anyone: &AnyoneArgs, server: &Server) -> Result<u64, 
     parse(&reply, &server.client).map(|it: Session| it.revision)
 }
 
-/// Returns what `follow` tells, and the end of it.
+/// Returns the reports of `follow`, and its end.
 fn messages(follow: Follow) -> Result<Receiver<Message>, Problem> {
     let (sender, messages) = sync_channel(UNPRINTED_MAX);
     let interrupt = sender.clone();

@@ -20,7 +20,7 @@ struct Command {
     watch: Arguments,
 }
 
-/// A server that answers one connection after the other as it was told to, and
+/// A server that answers one connection after the other as the test says, and
 /// then no more.
 struct Scripted {
     folder: TempDir,
@@ -54,7 +54,7 @@ impl Scripted {
         Self { folder, url, asked }
     }
 
-    /// Follows from revision 4 on. Returns what was told, in short, how it ended,
+    /// Follows from revision 4 on. Returns the reports, in short, how it ended,
     /// and what the server was asked.
     fn follow(self) -> (Vec<String>, Result<(), Problem>, Vec<String>) {
         let data = self.folder.path().to_str().unwrap();
@@ -87,7 +87,7 @@ fn end(code: &str) -> String {
 }
 
 #[test]
-fn a_broken_stream_goes_on_after_the_last_commit_and_repeats_none() {
+fn a_broken_stream_resumes_after_the_last_commit() {
     let (told, ended, asked) = Scripted::new(vec![
         format!("{STREAM}{}: heartbeat\n\n{}event: change\ndata: {{\"rev", change(5), change(7)),
         format!("{STREAM}{}{}{}id: 11\n: heartbeat\n\nid: 12\n", change(5), change(7), change(8)),

@@ -1,5 +1,5 @@
 //! The bridge over a server that is scripted: what goes wrong on the way, and what
-//! the client is told of it.
+//! the client learns of it.
 //!
 //! Here are the server and the client; `requests` has the tests of single requests,
 //! `lasting` those of what goes on over several.
@@ -73,17 +73,17 @@ struct Command {
     mcp: Arguments,
 }
 
-/// A server that answers each request to `/mcp` as it was told to, and then no
+/// A server that answers each request to `/mcp` as the test says, and then no
 /// more; it is always well, and mints whatever it is asked for.
 struct Scripted {
     url: String,
     answers: Arc<Mutex<VecDeque<String>>>,
-    /// What it was asked: the method and what tells requests apart.
+    /// The requests so far: the method and what distinguishes requests.
     asked: Receiver<String>,
 }
 
 const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
-/// An answer that is none: the connection is closed.
+/// No answer: the connection is closed.
 const NOTHING: &str = "";
 
 fn answer(status: &str, headers: &str, body: &str) -> String {

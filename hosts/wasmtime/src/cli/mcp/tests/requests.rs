@@ -1,4 +1,4 @@
-//! Single requests: refused, lost, sent again.
+//! Single requests: rejected, lost, sent again.
 
 use super::*;
 
