@@ -83,6 +83,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         findings
     }));
     findings.extend(wit::check(&workspace.root)?);
+    findings.extend(wording::check_subjects(&subjects(workspace)));
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
 
     for finding in &findings {
@@ -113,6 +114,13 @@ fn files(workspace: &Workspace) -> Result<Vec<File>> {
         Some(File { path: path.to_owned(), text })
     };
     Ok(listed.split_terminator('\0').filter_map(read).collect())
+}
+
+/// Returns the hashes and subjects of the last commits, a line each; nothing outside a
+/// clone.
+fn subjects(workspace: &Workspace) -> String {
+    let log = ["log", "--no-merges", "--max-count=100", "--format=%h %s"];
+    process::read(Command::new("git").current_dir(&workspace.root).args(log)).unwrap_or_default()
 }
 
 /// Returns the messages of `findings` with their lines, for tests.

@@ -6,6 +6,8 @@ use super::{File, Finding};
 const NO_VERBS: [&str; 5] = ["What", "Who", "Whose", "Whether", "How"];
 /// The longest name of a test, in characters.
 const TEST_NAME_MAX: usize = 60;
+/// The longest subject of a commit, in characters.
+const SUBJECT_MAX: usize = 72;
 /// Private words, each with the standard term that readers know.
 const BANNED: [(&str, &str); 6] = [
     ("advices", "warnings"),
@@ -80,6 +82,20 @@ pub(super) fn check_test_names(file: &File) -> Vec<Finding> {
     findings
 }
 
+/// Checks the subjects of commits: `log` has a line for each, its hash and its subject.
+pub(super) fn check_subjects(log: &str) -> Vec<Finding> {
+    let commits = log.lines().filter_map(|it| it.split_once(' '));
+    let is_long = |subject: &str| subject.chars().count() > SUBJECT_MAX;
+    let finding = |hash| {
+        let message = format!(
+            "the subject has more than {SUBJECT_MAX} characters: say it shorter, and the rest in \
+             the body"
+        );
+        Finding::fault(&format!("commit {hash}"), 1, message)
+    };
+    commits.filter(|(_, it)| is_long(it)).map(|(hash, _)| finding(hash)).collect()
+}
+
 /// Checks the words of a text that users read.
 pub(super) fn check_words(file: &File) -> Vec<Finding> {
     let is_in = |places: &[&str]| places.iter().any(|it| file.path.starts_with(it));
@@ -129,6 +145,15 @@ mod tests {
         assert_eq!(long(format!("#[test]\nfn {name}b() {{}}")), 1);
         assert_eq!(long(format!("#[tokio::test(x)]\n#[ignore]\nasync fn {name}b() {{}}")), 1);
         assert_eq!(long(format!("fn {name}b() {{}}")), 0);
+    }
+
+    #[test]
+    fn the_subject_of_a_commit_is_short() {
+        let long = "x".repeat(SUBJECT_MAX + 1);
+        let log = format!("abc core: say less\ndef {long}\n123 {}", &long[1..]);
+        let findings = check_subjects(&log);
+        assert_eq!(findings.len(), 1);
+        assert!(findings[0].to_string().starts_with("commit def"), "{}", findings[0]);
     }
 
     #[test]
