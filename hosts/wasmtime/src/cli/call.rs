@@ -1,9 +1,9 @@
-//! `call`, `token` and `prompt`: what participants do, from a terminal.
+//! The commands for participants: `call`, `token` and `prompt`.
 //!
 //! # Invariant
 //!
-//! `token` prints the credential and nothing else on standard output, so that it
-//! can be put into a variable.
+//! `token` prints only the credential on standard output, so that it can be assigned to a
+//! variable.
 
 use std::io::{self, IsTerminal, Read};
 
@@ -149,7 +149,7 @@ pub(crate) fn prompt(arguments: &PromptArguments, output: Output) -> Result<(), 
     })
 }
 
-/// Returns a time such as `90s`, `15m`, `1h` or `30d`, in seconds.
+/// Parses a duration such as `90s`, `15m`, `1h` or `30d`, into seconds.
 pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..) {

@@ -1,8 +1,8 @@
-//! Who calls: a participant, or the operator.
+//! The caller of a command: a participant or the operator.
 //!
 //! # Invariant
 //!
-//! A credential that is minted for one call lives for a minute.
+//! A credential minted for a single call is valid for one minute.
 
 use serde_json::json;
 
@@ -13,8 +13,8 @@ use super::{
     server::Server,
 };
 
-/// How long a credential lives that is minted for one call, in seconds: the
-/// shortest life there is.
+/// The lifetime of a credential minted for a single call, in seconds. It is the shortest
+/// that a server issues.
 const CALL_TTL_SECONDS: u64 = 60;
 
 /// The participant who calls.
@@ -36,11 +36,11 @@ pub(crate) struct AnyoneArgs {
 }
 
 impl CallerArgs {
-    /// Returns what to show the server at a call on `session`.
+    /// Returns the credential for a call on `session`.
     ///
     /// # Errors
     ///
-    /// Nobody said who calls; no credential could be minted.
+    /// No participant or credential is given, or minting failed.
     pub(crate) fn bearer(&self, server: &Server, session: &str) -> Result<Bearer, Problem> {
         match &self.participant {
             Some(participant) => minted(server, session, participant, Some(CALL_TTL_SECONDS)),
@@ -53,21 +53,21 @@ impl CallerArgs {
 }
 
 impl AnyoneArgs {
-    /// Returns what to show the server at a call on `session`.
+    /// Returns the credential for a call on `session`.
     ///
     /// # Errors
     ///
-    /// There is no admin key; no credential could be minted.
+    /// There is no admin key, or minting failed.
     pub(crate) fn bearer(&self, server: &Server, session: &str) -> Result<Bearer, Problem> {
         self.bearer_for(server, session, Some(CALL_TTL_SECONDS))
     }
 
-    /// Returns the same for a call that lasts.
+    /// Returns the credential for a long-running call on `session`.
     pub(crate) fn lasting_bearer(&self, server: &Server, session: &str) -> Result<Bearer, Problem> {
         self.bearer_for(server, session, None)
     }
 
-    /// Returns whether the credential is minted, and another can be.
+    /// Returns true if the credential is minted, so that it can be replaced.
     pub(crate) fn is_minted(&self) -> bool {
         self.participant.is_some()
     }
@@ -86,7 +86,7 @@ impl AnyoneArgs {
     }
 }
 
-/// Returns a fresh credential of `participant`.
+/// Mints a credential for `participant`, or returns the admin key for `admin`.
 fn minted(
     server: &Server,
     session: &str,
@@ -100,8 +100,8 @@ fn minted(
     parse(&reply, &server.client).map(|it: Issued| Bearer(it.credential))
 }
 
-/// Asks for a credential of `participant`, good for `ttl_seconds` or as long as
-/// the server finds right; returns the answer.
+/// Mints a credential for `participant` and returns the server's reply. Without
+/// `ttl_seconds` the server chooses the lifetime.
 pub(crate) fn mint(
     server: &Server,
     session: &str,
@@ -111,7 +111,7 @@ pub(crate) fn mint(
     mint_for_keys(server, session, participant, ttl_seconds, &[])
 }
 
-/// Returns the same for `keys` only, unless there are none.
+/// Mints a credential that is limited to `keys`; an empty list means all keys.
 pub(crate) fn mint_for_keys(
     server: &Server,
     session: &str,

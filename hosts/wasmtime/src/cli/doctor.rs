@@ -1,8 +1,8 @@
-//! `doctor`: what a server needs of this machine, looked at one by one.
+//! `doctor`: checks the machine for everything that a server needs.
 //!
 //! # Invariant
 //!
-//! Looking changes nothing that is stored; what is written for a test is removed.
+//! A check changes nothing that is stored. Test files are removed.
 
 use std::{
     fs::{self, File},
@@ -26,13 +26,13 @@ use super::{
     server::{Server, ServerArgs},
 };
 
-/// How long the disk is measured.
+/// The duration of the disk measurement.
 const DISK_TIME: Duration = Duration::from_millis(300);
-/// What is written before each sync, in bytes: a page of the database.
+/// The bytes written before each sync: a page of the database.
 const DISK_BYTES: usize = 4096;
-/// No clock is before this: 2026-01-01, in hours since the epoch.
+/// The earliest plausible time: 2026-01-01, in hours since the epoch.
 const CLOCK_MIN: Duration = Duration::from_hours(490_896);
-/// How far in the future a file may have been written.
+/// The tolerated clock skew of a file's modification time.
 const CLOCK_SKEW_MAX: Duration = Duration::from_mins(1);
 
 /// Check what a server needs, step by step
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
 enum Verdict {
     Ok,
     Failed,
-    /// There is nothing to look at yet.
+    /// There is nothing to check yet.
     Absent,
 }
 
@@ -73,7 +73,7 @@ struct Report<'a> {
     checks: &'a [Check],
 }
 
-/// What one look found: all is well, nothing is there yet, or what is wrong.
+/// The result of a check that did not fail.
 enum Found {
     Well(String),
     Absent(String),
@@ -177,7 +177,7 @@ fn key_file(folder: &Path) -> Result<Found, Problem> {
     })
 }
 
-/// Asks the server how it is. Also tells whether it runs on this machine's data.
+/// Checks the server's health. Also returns true if a server answers.
 fn running(server: &Server) -> (Result<Found, Problem>, bool) {
     #[derive(Deserialize)]
     struct Health {
@@ -216,7 +216,7 @@ fn admin_key(server: &Server, is_running: bool) -> Result<Found, Problem> {
     Ok(Found::Well("the server accepts it".to_owned()))
 }
 
-/// Looks at every page and every checksum, as a server does when it starts.
+/// Checks every page and every checksum, as a server does when it starts.
 fn database(folder: &Path) -> Result<Found, Problem> {
     let since = Instant::now();
     let Some(Examined { format, contents, .. }) = SqliteKv::examine(folder)? else {
@@ -257,7 +257,7 @@ fn clock(folder: &Path) -> Result<Found, Problem> {
     }
 }
 
-/// Starts the component and has it answer, over storage in memory.
+/// Starts the component and calls it, over storage in memory.
 fn component() -> Result<Found, Problem> {
     let since = Instant::now();
     let component = Component::new(&ComponentOptions::default())?;
@@ -283,8 +283,8 @@ fn component() -> Result<Found, Problem> {
     )))
 }
 
-/// Measures how often a second the disk can be made to keep what it was given:
-/// that bounds how many changes a second a lone participant can make.
+/// Measures how many syncs per second the disk can do. That bounds how many changes per
+/// second a single participant can make.
 fn disk(folder: &Path) -> Result<Found, Problem> {
     if !folder.is_dir() {
         return Ok(Found::Absent("measured once the data folder is there".to_owned()));

@@ -1,4 +1,4 @@
-//! `redact`: takes a value, or a text of rounds, out of everything that keeps it.
+//! `redact`: removes a value, or a text in rounds, wherever it is stored.
 
 use std::path::PathBuf;
 
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     let bearer = anyone.bearer(&server, session)?;
     if let Some(path) = in_rounds {
         let text = file::read(path, "the text")?;
-        // An editor ends a line, a secret has no end of line.
+        // An editor adds a line break, which is not part of the secret.
         let text = text.trim_end_matches(['\r', '\n']);
         confirm(*yes, "redacting a text of rounds", || {
             let session = plain(session);

@@ -1,10 +1,9 @@
-//! Which server a command talks to, and what it shows it.
+//! The server that a command calls, and its credentials.
 //!
 //! # Invariant
 //!
-//! The admin key found in a data folder is sent to the server of that folder or
-//! to this machine, never elsewhere. To send one elsewhere the operator names it
-//! in `SHARED_CONTEXT_ADMIN_KEY`.
+//! The admin key found in a data folder is sent only to the server of that folder or to
+//! this machine. To send one elsewhere, the operator sets `SHARED_CONTEXT_ADMIN_KEY`.
 
 use std::{
     env,
@@ -45,18 +44,18 @@ pub(crate) struct ServerArgs {
     data: Option<PathBuf>,
 }
 
-/// How an address was found.
+/// The source of a server's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// By option or environment.
+    /// An option or the environment names it.
     Named,
-    /// The server of the data folder left it there.
+    /// The running server wrote it to the data folder.
     InFolder,
-    /// Nobody said anything.
+    /// It is the default address.
     Default,
 }
 
-/// A server, and where its secrets are looked for.
+/// A server, and the data folder that may have its secrets.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) client: Client,
@@ -65,12 +64,12 @@ pub(crate) struct Server {
 }
 
 impl ServerArgs {
-    /// Returns the data folder that is meant, if the user has one.
+    /// Returns the data folder: the one that is named, or the user's.
     pub(crate) fn folder(&self) -> Result<PathBuf, Problem> {
         data_folder(self.data.as_deref())
     }
 
-    /// Finds the server; asks it nothing yet.
+    /// Finds the server, without calling it.
     pub(crate) fn server(&self) -> Result<Server, Problem> {
         let folder = self.folder().ok();
         let named = self.url.as_deref().filter(|it| !it.is_empty());
@@ -86,7 +85,7 @@ impl ServerArgs {
     }
 }
 
-/// `named`, or the user's data folder.
+/// Returns `named`, or the user's data folder.
 pub(crate) fn data_folder(named: Option<&Path>) -> Result<PathBuf, Problem> {
     match named.filter(|it| !it.as_os_str().is_empty()) {
         Some(folder) => Ok(folder.to_owned()),
@@ -99,7 +98,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// There is none, or no server runs that would want it.
+    /// There is no key, or the server is unreachable.
     pub(crate) fn admin(&self) -> Result<Bearer, Problem> {
         if let Some(key) = variable("SHARED_CONTEXT_ADMIN_KEY") {
             return Ok(Bearer(key));
@@ -125,13 +124,13 @@ impl Server {
         .next("name the data folder of the server with --data, or set SHARED_CONTEXT_ADMIN_KEY"))
     }
 
-    /// Returns whether it was named, by option or environment.
+    /// Returns true if an option or the environment names the server.
     pub(crate) fn is_named(&self) -> bool {
         self.found == Found::Named
     }
 
-    /// Returns whether somebody said that a server is there: it is not just the default
-    /// address.
+    /// Returns true if a server is known to be there: its address is not just the default
+    /// one.
     pub(crate) fn is_expected(&self) -> bool {
         self.found != Found::Default
     }
@@ -141,7 +140,7 @@ impl Server {
         variable("SHARED_CONTEXT_TOKEN").map(Bearer)
     }
 
-    /// Asks whether the server is up, and returns its answer.
+    /// Calls `/healthz` and returns its body.
     pub(crate) fn health(&self) -> Result<Vec<u8>, Problem> {
         self.answer(&self.client.get(&["healthz"], &[]), None)?.health()
     }
@@ -150,7 +149,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The server refused, or there is none.
+    /// The server rejects the request or is unreachable.
     pub(crate) fn tool(
         &self,
         session: &str,
@@ -161,11 +160,11 @@ impl Server {
         self.send(&self.client.post(&path, request), Some(bearer))
     }
 
-    /// Sends `call` and returns the body of what was answered.
+    /// Sends `call` and returns the body of the answer.
     ///
     /// # Errors
     ///
-    /// The server refused, or there is none.
+    /// The server rejects the request or is unreachable.
     pub(crate) fn send(&self, call: &Call, bearer: Option<&Bearer>) -> Result<Vec<u8>, Problem> {
         self.answer(call, bearer)?.accepted()
     }

@@ -1,4 +1,4 @@
-//! `session`: the life of sessions, for the operator.
+//! `session`: creates, lists, archives and deletes sessions, for the operator.
 
 use std::path::{Path, PathBuf};
 
@@ -192,7 +192,8 @@ fn create(server: &Server, id: &str, config: Option<&Path>, output: Output) -> R
     })
 }
 
-/// Reads a configuration: any JSON; what is in it the server checks.
+/// Reads a configuration. Only the JSON syntax is checked here; the server validates the
+/// rest.
 fn read_config(path: &Path) -> Result<Box<RawValue>, Problem> {
     let text = file::read(path, "the configuration")?;
     RawValue::from_string(text.trim().to_owned()).map_err(|error| {
@@ -245,7 +246,7 @@ fn show(server: &Server, id: &str, output: Output) -> Result<(), Problem> {
     output.answer(&reply, || Ok(parse::<Session>(&reply, &server.client)?.human(output)))
 }
 
-/// Returns the admin key, or else the credential of a participant.
+/// Returns the admin key, or else the participant's credential.
 fn anyone(server: &Server) -> Result<Bearer, Problem> {
     match (server.admin(), Server::participant()) {
         (Err(_), Some(credential)) => Ok(credential),
@@ -253,7 +254,7 @@ fn anyone(server: &Server) -> Result<Bearer, Problem> {
     }
 }
 
-/// Takes a session one step further in its life.
+/// Performs a step in the life of a session and prints the result.
 fn step(server: &Server, call: &Call, output: Output, done: &str) -> Result<(), Problem> {
     let reply = server.send(call, Some(&server.admin()?))?;
     output.answer(&reply, || {

@@ -174,7 +174,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     }
 }
 
-/// Sends `request` and prints the reply, a `T`.
+/// Sends `request` and prints the reply, which is a `T`.
 fn answer<T: DeserializeOwned + Human>(
     server: &Server,
     session: &str,

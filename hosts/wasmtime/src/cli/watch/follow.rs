@@ -1,6 +1,6 @@
-//! Follows the changes of a session over connections that break.
+//! Follows the changes of a session across broken connections.
 //!
-//! Invariant: of the commits it is given it tells each once and in order.
+//! Invariant: each commit is reported once and in order.
 
 use std::{
     io,
@@ -18,11 +18,11 @@ use crate::cli::{
     server::{Server, ServerArgs},
 };
 
-/// How long to wait before a second attempt to connect, and at most between two.
+/// The pause before the second attempt to connect, and the longest pause.
 const PAUSE_MIN: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(8);
 
-/// Whom to follow, and how far it got.
+/// The session to follow, and the position in its changes.
 #[derive(Debug)]
 pub(super) struct Follow {
     pub(super) session: String,
@@ -30,27 +30,27 @@ pub(super) struct Follow {
     pub(super) anyone: AnyoneArgs,
     pub(super) server_args: ServerArgs,
     pub(super) server: Server,
-    /// The revision of the last commit that was told, or need not be.
+    /// The revision of the last commit that was reported or can be skipped.
     pub(super) after: u64,
 }
 
-/// What there is to tell.
+/// An update for the watching user.
 #[derive(Debug)]
 pub(super) enum Told {
-    /// There is a connection, the first or another; it begins after this revision.
+    /// A connection was opened; it starts after this revision.
     Connected(u64),
-    /// A commit: as it came, and as it was read.
+    /// A commit: its JSON and the parsed value.
     Commit(String, Commit),
-    /// The connection broke, for this reason.
+    /// The connection broke, with the reason.
     Lost(String),
 }
 
 impl Follow {
-    /// Tells what happens until `tell` breaks.
+    /// Reports updates through `tell` until it breaks.
     ///
     /// # Errors
     ///
-    /// There is no connection to begin with, or no going on.
+    /// The first connection fails, or the stream ends for good.
     pub(super) fn run(
         mut self,
         mut tell: impl FnMut(Told) -> ControlFlow<()>,
@@ -61,7 +61,7 @@ impl Follow {
                 return Ok(());
             }
             let Continue(reason) = self.read(&mut events, &mut tell)? else { return Ok(()) };
-            // What was left out of the stream need not be asked for again.
+            // Changes that were left out of the stream need not be requested again.
             self.after = events.last_id().parse().map_or(self.after, |id| self.after.max(id));
             if tell(Told::Lost(reason)).is_break() {
                 return Ok(());
@@ -70,7 +70,7 @@ impl Follow {
         }
     }
 
-    /// Tells the commits of one connection; returns why it broke.
+    /// Reports the commits of one connection; returns the reason why it broke.
     fn read(
         &mut self,
         events: &mut Events<Stream>,
@@ -97,7 +97,7 @@ impl Follow {
                         return Ok(Continue("the server ended it".to_owned()));
                     };
                     let problem = Problem::refused(failure);
-                    // A credential that expired is replaced where that can be done.
+                    // An expired credential is replaced if another can be minted.
                     let is_renewed = problem.code() == "UNAUTHENTICATED" && self.anyone.is_minted();
                     return if is_renewed || is_passing(&problem) {
                         Ok(Continue(problem.message().to_owned()))
@@ -110,11 +110,11 @@ impl Follow {
         }
     }
 
-    /// Connects as soon as it can be done.
+    /// Reconnects, with growing pauses between attempts.
     ///
     /// # Errors
     ///
-    /// It will not be possible.
+    /// The error is permanent.
     fn reconnect(&mut self) -> Result<Events<Stream>, Problem> {
         let mut pause = PAUSE_MIN;
         loop {
@@ -129,8 +129,8 @@ impl Follow {
 
     fn connect(&mut self) -> Result<Events<Stream>, Problem> {
         let found = self.server_args.server()?;
-        // A server that is restarted may be elsewhere; while it is away, what
-        // listens at the default address is another.
+        // A restarted server may have another address. While it is down, the program at the
+        // default address is a different one.
         if found.is_expected() {
             self.server = found;
         }
@@ -142,7 +142,7 @@ impl Follow {
     }
 }
 
-/// Returns why a stream cannot be read on, in the words of people.
+/// Returns the reason why a stream cannot be read, as text.
 fn broken(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::InvalidData => error.to_string(),
@@ -151,7 +151,7 @@ fn broken(error: &io::Error) -> String {
     }
 }
 
-/// Returns whether it may be otherwise in a moment.
+/// Returns true if the problem is temporary.
 fn is_passing(problem: &Problem) -> bool {
     problem.kind() == Kind::Unreachable
         || matches!(problem.code(), "STORAGE_UNAVAILABLE" | "RATE_LIMITED")

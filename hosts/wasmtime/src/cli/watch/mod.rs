@@ -2,10 +2,10 @@
 //!
 //! # Invariants
 //!
-//! - Each commit is shown once and in order: a stream that breaks is resumed
-//!   after the last one that was shown, and what comes a second time is dropped.
-//! - It ends when it is told to, when nobody reads any more, and when the server
-//!   says that there is no going on; nothing else ends it.
+//! - Each commit is shown once and in order: a broken stream is resumed after the last
+//!   commit shown, and duplicates are dropped.
+//! - It ends on a signal, when its reader closes the pipe, and when the server reports a
+//!   permanent error; nothing else ends it.
 
 mod follow;
 #[cfg(test)]
@@ -28,7 +28,7 @@ use super::{
     signals::{no_thread, on_signal},
 };
 
-/// How many commits may wait to be printed; the server keeps the rest.
+/// The number of commits that may wait to be printed; the server holds the others.
 const UNPRINTED_MAX: usize = 16;
 
 /// Show changes as they happen, until Ctrl-C
@@ -58,17 +58,17 @@ pub(crate) struct Arguments {
     server: ServerArgs,
 }
 
-/// What the one who prints hears.
+/// A message to the printing thread.
 enum Message {
-    /// From the one who follows.
+    /// An update of the followed session.
     Told(Told),
-    /// It is over.
+    /// Following ended with this problem.
     Ended(Problem),
-    /// The person wants no more.
+    /// The user stopped the command.
     Interrupted,
 }
 
-/// Runs `watch` until it is told to stop.
+/// Runs `watch` until a signal stops it.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
     let Arguments { session, since, anyone, .. } = arguments;
     let server = arguments.server.server()?;
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
 }
 
 impl Arguments {
-    /// Returns what is to be followed, from the revision `after` on.
+    /// Builds the follower that starts after the revision `after`.
     fn follow(&self, server: Server, after: u64) -> Follow {
         Follow {
             session: self.session.clone(),
@@ -124,11 +124,11 @@ fn revision(session: &str, anyone: &AnyoneArgs, server: &Server) -> Result<u64, 
     parse(&reply, &server.client).map(|it: Session| it.revision)
 }
 
-/// Returns what `follow` tells, and the end of it.
+/// Runs `follow` in a thread and returns its messages, and those of signals.
 fn messages(follow: Follow) -> Result<Receiver<Message>, Problem> {
     let (sender, messages) = sync_channel(UNPRINTED_MAX);
     let interrupt = sender.clone();
-    // Who does not listen any more has stopped already.
+    // If the receiver is gone, the command has stopped already.
     on_signal(move || drop(interrupt.send(Message::Interrupted)))?;
     let tell = sender.clone();
     let follow = move || {

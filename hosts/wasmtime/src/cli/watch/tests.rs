@@ -1,4 +1,4 @@
-//! Streams that break, repeat themselves and end, from a server that is scripted.
+//! Broken, repeated and ended streams, from a scripted server.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -20,12 +20,11 @@ struct Command {
     watch: Arguments,
 }
 
-/// A server that answers one connection after the other as it was told to, and
-/// then no more.
+/// A server that gives one scripted answer per connection, and then no more.
 struct Scripted {
     folder: TempDir,
     url: String,
-    /// After which revision each connection asked.
+    /// The request line and the `Last-Event-ID` of each connection.
     asked: Receiver<String>,
 }
 
@@ -54,8 +53,8 @@ impl Scripted {
         Self { folder, url, asked }
     }
 
-    /// Follows from revision 4 on. Returns what was told, in short, how it ended,
-    /// and what the server was asked.
+    /// Follows from revision 4 on. Returns the updates in short, the result, and the
+    /// requests that the server received.
     fn follow(self) -> (Vec<String>, Result<(), Problem>, Vec<String>) {
         let data = self.folder.path().to_str().unwrap();
         let arguments = ["watch", "a", "--keys", "x*", "--url", &self.url, "--data", data];
