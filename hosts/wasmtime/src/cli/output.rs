@@ -7,6 +7,8 @@
 //!
 //! With `--json` exactly one document is printed on standard output, whether the command
 //! succeeds or not. Only `watch` prints a document per line, as changes arrive.
+//! Text from a server is passed through [`plain`] or escaped as JSON: a stored value cannot
+//! control the terminal.
 
 use std::{
     borrow::Cow,

@@ -1,8 +1,8 @@
-//! `demo`: a story played against a server process that is really started, by
-//! participants with credentials of their own.
+//! `demo`: plays a story against a real server process, with participants that have their
+//! own credentials.
 //!
-//! The story (`cycle`) tells a `transcript` what happens; `process` is the server. Not
-//! here: any way to the store but HTTP.
+//! The story (`cycle`) drives a `transcript`; `process` is the server. The store is reached
+//! only over HTTP.
 
 mod cycle;
 mod ledger;

@@ -1,13 +1,13 @@
-//! The transcript of a demonstration: every call is really made, printed as it
-//! is answered, and kept.
+//! The transcript of a demonstration: every call is really made, printed when answered, and
+//! recorded.
 //!
-//! Not here: what is called, and how a line looks (`lines`). What the server
-//! acknowledged is kept in `ledger`.
+//! The calls are in `cycle`, the formatting is in `lines`, and the acknowledged changes are
+//! in `ledger`.
 //!
 //! # Invariant
 //!
-//! A demonstration that prints a claim has checked it; one that does not hold
-//! ends the demonstration with an error.
+//! A claim is checked before it is printed. One that fails ends the demonstration with an
+//! error.
 
 use std::{
     collections::BTreeMap,
@@ -30,11 +30,11 @@ use crate::cli::{
     reply::{AuditPage, Deleted, Human, Issued, Listing, Read, Written},
 };
 
-/// Who calls, with a credential of its own.
+/// A participant with its own credential.
 #[derive(Debug, Clone)]
 pub(super) struct Participant {
     pub(super) name: &'static str,
-    /// Which of the demonstration's participants it is: its colour.
+    /// Its number in the demonstration, which determines its colour.
     pub(super) nth: usize,
     bearer: Bearer,
 }
@@ -56,14 +56,14 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A demonstration under way.
+/// A running demonstration.
 #[derive(Debug)]
 pub(super) struct Transcript {
     output: Output,
     session: &'static str,
     process: ServerProcess,
     began: Instant,
-    /// How wide the column of names is.
+    /// The width of the column of names.
     names_width: usize,
     participants: usize,
     pub(super) ledger: Ledger,
@@ -73,8 +73,8 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
-    /// Starts a server and creates the session `session` on it. Returns the
-    /// orchestrator as well.
+    /// Starts a server and creates the session `session` on it. Also returns the
+    /// orchestrator.
     pub(super) fn begin(
         output: Output,
         session: &'static str,
@@ -105,20 +105,19 @@ impl Transcript {
         Ok((transcript, orchestrator))
     }
 
-    /// Opens a part of the story.
+    /// Starts a scene of the story.
     pub(super) fn scene(&mut self, title: &str) -> Result<(), Problem> {
         self.steps.push(json!({"scene": title}));
         self.output.text(&format!("\n{BOLD}{title}{BOLD:#}"))
     }
 
-    /// Tells what happens outside of the shared context.
+    /// Prints an event outside of the shared context.
     pub(super) fn note(&mut self, text: &str) -> Result<(), Problem> {
         self.steps.push(json!({"note": text}));
         self.output.text(&lines::note(self.output, text))
     }
 
-    /// Lets `orchestrator` launch the subagent `name`, with a credential of its
-    /// own.
+    /// Launches the subagent `name` on behalf of `orchestrator`, with its own credential.
     pub(super) fn launch(
         &mut self,
         orchestrator: &Participant,
@@ -139,7 +138,7 @@ impl Transcript {
         Participant { name, nth, bearer: Bearer(credential) }
     }
 
-    /// Makes a call that has to succeed.
+    /// Makes a call that must succeed.
     fn done<T: DeserializeOwned>(
         &mut self,
         who: &Participant,
@@ -172,12 +171,12 @@ impl Transcript {
         self.done(who, Request { action: "list_keys", ..Request::default() })
     }
 
-    /// Reads a value that is there.
+    /// Reads an existing value.
     pub(super) fn read(&mut self, who: &Participant, key: &str) -> Result<Read, Problem> {
         self.done(who, Request { action: "read", key: Some(key), ..Request::default() })
     }
 
-    /// Writes a value that fits.
+    /// Writes a value within the limits.
     pub(super) fn write(
         &mut self,
         who: &Participant,
@@ -187,7 +186,7 @@ impl Transcript {
         self.done(who, Request::write(key, value))
     }
 
-    /// Deletes a key that is there.
+    /// Deletes an existing key.
     pub(super) fn delete(&mut self, who: &Participant, key: &str) -> Result<Deleted, Problem> {
         self.done(who, Request { action: "delete", key: Some(key), ..Request::default() })
     }
@@ -208,11 +207,11 @@ impl Transcript {
         self.claim("after the restart every key, version, writer and time is as before", is_same)
     }
 
-    /// Says that something holds.
+    /// Prints a claim that `holds`.
     ///
     /// # Errors
     ///
-    /// It does not.
+    /// The claim does not hold.
     pub(super) fn claim(&mut self, text: &str, holds: bool) -> Result<(), Problem> {
         if !holds {
             return Err(Problem::check(format!("this does not hold: {text}"))
@@ -223,8 +222,8 @@ impl Transcript {
         self.output.text(&lines::claim(self.output, text))
     }
 
-    /// Checks what is stored against what was acknowledged, and that every
-    /// acknowledged change is in the audit log once.
+    /// Checks the stored entries against the acknowledged changes, and that every
+    /// acknowledged change is in the audit log exactly once.
     pub(super) fn check_ledger(&mut self) -> Result<Listing, Problem> {
         let listing = self.list_as_admin()?;
         let mut stored = BTreeMap::new();
@@ -254,15 +253,14 @@ impl Transcript {
         self.ask_admin(&self.process.client.get(&path, &[]))
     }
 
-    /// Asks as the operator; that is no part of the story.
+    /// Sends a call as the operator, which is not part of the story.
     fn ask_admin<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Problem> {
         let client = &self.process.client;
         let body = client.send(call, Some(&self.process.admin))?.accepted()?;
         parse(&body, client)
     }
 
-    /// Stops the server, removes its data and sums up. `facts` are lines of the
-    /// summary.
+    /// Stops the server, removes its data and prints the summary, which includes `facts`.
     pub(super) fn end(mut self, listing: &Listing, facts: &[String]) -> Result<(), Problem> {
         let elapsed: Duration = self.began.elapsed();
         self.process.stop()?;

@@ -1,14 +1,14 @@
-//! The handshake of older protocols: what it agreed on, and doing it again when the
-//! server has forgotten it.
+//! The handshake of older protocols: its result, and its repetition when the server has
+//! forgotten it.
 //!
-//! Servers keep handshakes in memory: one that was restarted answers 404, and the
-//! client begins anew (2025-11-25, Session Management). A client of stdio knows
-//! nothing of that, so the bridge does it for the client.
+//! Servers hold handshakes in memory. A restarted one answers 404, and an HTTP client has
+//! to start anew (2025-11-25, Session Management). A stdio client does not expect that, so
+//! the bridge repeats the handshake for it.
 //!
 //! # Invariant
 //!
-//! A handshake that was done again is as good as the first: what the client
-//! subscribed to is subscribed to, and its log has the level it asked for.
+//! A repeated handshake is equivalent to the first: subscriptions and the log level are
+//! restored.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,56 +22,57 @@ use super::{
 };
 use crate::cli::client::not_ours;
 
-/// JSON-RPC 2.0: there is no such method, which is told with status 404 too.
+/// JSON-RPC 2.0: the method does not exist, which is also sent with status 404.
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// What was agreed on.
+/// The result of a handshake, and the messages to repeat it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Handshake {
-    /// The server's name for it.
+    /// The server's id for the MCP session.
     pub(super) session_id: Option<String>,
     pub(super) version: String,
-    /// How many the client did before.
+    /// The number of earlier handshakes of the client.
     pub(super) era: u64,
     pub(super) initialize: Arc<Message>,
     pub(super) initialized: Option<Arc<Message>>,
     pub(super) subscriptions: Vec<Arc<Message>>,
-    /// What it last asked to read in the log.
+    /// The last request for a log level.
     pub(super) level: Option<Arc<Message>>,
 }
 
-/// What came of a message.
+/// The effect of a message on the handshake.
 #[derive(Debug)]
 pub(super) enum Learned {
-    /// Nothing about the handshake itself.
+    /// The handshake itself did not change.
     Nothing,
-    /// It is complete: from now on the server may tell things.
+    /// The handshake is complete; the server may now send notifications.
     Complete,
-    /// It took the place of this one.
+    /// A new handshake replaced this one.
     Other(Handshake),
 }
 
-/// The handshake of the client, when there was one.
+/// The client's handshake, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Handshakes {
     current: Mutex<Option<Handshake>>,
-    /// Held by who does it again.
+    /// Locked while a handshake is repeated.
     renewing: Mutex<()>,
 }
 
 impl Handshake {
-    /// Returns what the client subscribed to.
+    /// Returns the subscribed URIs.
     pub(super) fn uris(&self) -> impl Iterator<Item = &str> {
         self.subscriptions.iter().filter_map(|it| it.text("uri"))
     }
 
-    /// Returns whether `answer` says that the server does not know it.
+    /// Returns true if `answer` means that the server has forgotten the handshake.
     pub(super) fn is_forgotten(&self, answer: &Answer) -> bool {
         let is_other = || answer.told().is_some_and(|it| it.error_code() == Some(METHOD_NOT_FOUND));
         answer.status == StatusCode::NOT_FOUND && self.session_id.is_some() && !is_other()
     }
 
-    /// Takes over what `answer` says to `initialize`; `false` when it refuses.
+    /// Stores the server's `answer` to `initialize`; returns false if the server rejected
+    /// it.
     fn agree(&mut self, answer: &Answer) -> bool {
         let Some(told) = answer.told() else { return false };
         let Some(version) = told.result_text("protocolVersion") else { return false };
@@ -81,25 +82,25 @@ impl Handshake {
         true
     }
 
-    /// Drops the subscription that `message` names.
+    /// Removes the subscription that `message` names.
     fn forget(&mut self, message: &Message) {
         self.subscriptions.retain(|it| it.text("uri") != message.text("uri"));
     }
 }
 
 impl Handshakes {
-    /// Returns the handshake that `message` belongs to, if it belongs to one.
+    /// Returns the handshake that `message` belongs to; modern messages have none.
     pub(super) fn of(&self, message: &Message) -> Option<Handshake> {
         let is_legacy = message.version().is_none() && message.method != "initialize";
         if is_legacy { self.current() } else { None }
     }
 
-    /// The one the client did last.
+    /// Returns the client's latest handshake.
     pub(super) fn current(&self) -> Option<Handshake> {
         lock(&self.current).clone()
     }
 
-    /// Remembers what `message` did, as `answer` says.
+    /// Records the effect of `message`, if `answer` shows success.
     pub(super) fn learn(&self, message: &Arc<Message>, answer: &Answer) -> Learned {
         if !answer.status.is_success() {
             return Learned::Nothing;
@@ -130,12 +131,12 @@ impl Handshakes {
         Learned::Nothing
     }
 
-    /// Does the handshake `forgotten` again, unless that was done already. Returns
-    /// the one that holds now.
+    /// Repeats the handshake `forgotten`, unless another thread has done so. Returns the
+    /// valid handshake.
     ///
     /// # Errors
     ///
-    /// The server does not answer, or does not agree any more.
+    /// The server does not answer, or rejects the handshake.
     pub(super) fn renewed(
         &self,
         upstream: &Upstream,

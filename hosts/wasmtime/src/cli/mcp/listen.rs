@@ -1,15 +1,15 @@
-//! `subscriptions/listen` (2026-07-28): notifications until the client has enough.
+//! `subscriptions/listen` (2026-07-28): sends notifications until the client cancels them.
 //!
-//! On stdio a subscription ends by `notifications/cancelled`, by a result when the
-//! server stops (here: this process is told to), or with the process.
-//! That the server behind the bridge comes and goes is no end of it: the bridge
-//! subscribes again, and then says of everything that was subscribed to that it may
-//! have changed, because what happened in between is not known.
+//! On stdio a subscription ends with `notifications/cancelled`, with a result when the
+//! server stops (here: this process is stopped), or with the process. When the server
+//! behind the bridge restarts, the subscription goes on: the bridge subscribes again, and
+//! then reports a change of every subscribed resource, because changes in between are
+//! unknown.
 //!
 //! # Invariants
 //!
-//! - The client sees one acknowledgement, first, and one end at most.
-//! - Nothing that happened is left untold; something may be told that did not.
+//! - The client receives one acknowledgement, first, and at most one end.
+//! - No change goes unreported; a reported change may not have happened.
 
 use std::{
     io::{self, BufReader, Read},
@@ -29,10 +29,10 @@ use super::{
 };
 use crate::cli::{event::Events, signals::no_thread};
 
-/// How many subscriptions may be open. One that was cancelled counts until the server
-/// gives its next sign of life.
+/// The maximum number of open subscriptions. A cancelled one counts until the server sends
+/// its next event or heartbeat.
 const LISTENING_MAX: usize = 32;
-/// How long to wait before a second attempt to connect, and at most between two.
+/// The pause before the second attempt to connect, and the longest pause.
 const PAUSE_MIN: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(8);
 
@@ -40,7 +40,7 @@ const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 pub(super) const UPDATED: &str = "notifications/resources/updated";
 pub(super) const LIST_CHANGED: &str = "notifications/resources/list_changed";
 
-/// Begins to listen, as `message` asks.
+/// Starts the subscription that `message` requests.
 pub(super) fn begin(bridge: &Arc<Bridge>, message: Arc<Message>, ticket: &Arc<Ticket>) {
     let refuse = |text: &str| {
         let line = message::error(Some(&ticket.id), message::INTERNAL_ERROR, text, None);
@@ -74,15 +74,14 @@ struct Subscription<'b> {
     bridge: &'b Bridge,
     message: &'b Message,
     ticket: &'b Arc<Ticket>,
-    /// Whether the client was told that it is.
+    /// True after the client received the acknowledgement.
     is_acknowledged: bool,
-    /// Whether there is anything to tell of.
+    /// True if the server accepted no notifications, so that there is nothing to report.
     is_empty: bool,
 }
 
 impl Subscription<'_> {
-    /// Listens until the client has enough, or the server says that there is no
-    /// going on.
+    /// Listens until the client cancels, or the server reports a permanent error.
     fn run(mut self) {
         let Self { bridge, message, ticket, .. } = self;
         let mut pause = Pause::default();
@@ -109,7 +108,7 @@ impl Subscription<'_> {
         }
     }
 
-    /// Passes on what comes in `body`.
+    /// Forwards the events in `body`.
     fn follow(&mut self, body: impl Read) {
         let wanted = Wanted { body, bridge: self.bridge, ticket: self.ticket };
         let mut events = Events::new(BufReader::new(wanted));
@@ -120,13 +119,13 @@ impl Subscription<'_> {
         }
     }
 
-    /// Passes on `line`; breaks when it is the last of this stream.
+    /// Forwards `line`; breaks if it is the last of this stream.
     fn pass(&mut self, line: &[u8]) -> ControlFlow<()> {
         let Self { bridge, ticket, .. } = *self;
         let Some(told) = Told::parse(line) else { return Continue(()) };
         if told.answers(&ticket.id) {
-            // The server goes, or is in trouble: it is the end of this stream, and
-            // not of the subscription.
+            // The server is stopping or has a temporary error: the stream ends, but not the
+            // subscription.
             let is_passing = match told.error_code() {
                 None => !self.is_empty,
                 Some(_) => match told.failure_code() {
@@ -156,7 +155,7 @@ impl Subscription<'_> {
     }
 }
 
-/// Returns what to say after `acknowledged`, which came a second time: that everything may
+/// Returns the notifications after a repeated `acknowledged`: every subscribed resource may
 /// have changed.
 fn since_then(acknowledged: &Told, ticket: &Ticket) -> Vec<Vec<u8>> {
     let accepted = |name: &str| acknowledged.param("notifications")?.get(name);
@@ -170,7 +169,7 @@ fn since_then(acknowledged: &Told, ticket: &Ticket) -> Vec<Vec<u8>> {
     lines
 }
 
-/// How long to wait before a stream is opened again.
+/// The growing pause before a stream is opened again.
 #[derive(Debug, Default)]
 pub(super) struct Pause(Option<Duration>);
 
@@ -183,7 +182,8 @@ impl Pause {
     }
 }
 
-/// A body that ends when nobody wants it any more, at the next sign of life.
+/// A body that ends after its subscription is cancelled, at the server's next event or
+/// heartbeat.
 struct Wanted<'b, R> {
     body: R,
     bridge: &'b Bridge,

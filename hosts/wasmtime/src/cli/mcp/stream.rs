@@ -1,13 +1,12 @@
 //! The stream of notifications that belongs to a handshake (2025-11-25, Listening
 //! for Messages from the Server).
 //!
-//! It is opened before the client's next message is sent, so that nothing is told
-//! to nobody. When it breaks it is opened again, and everything that is subscribed
-//! to may have changed.
+//! It is opened before the client's next message is sent, so that no notification is lost.
+//! When it breaks it is opened again, and every subscribed resource is reported as changed.
 //!
 //! # Invariant
 //!
-//! It does not outlive its handshake.
+//! The stream ends with its handshake.
 
 use std::{io::BufReader, sync::Arc, thread};
 
@@ -25,16 +24,16 @@ use super::{
 };
 use crate::cli::{event::Events, output::remark};
 
-/// What became of an attempt to open it.
+/// The outcome of an attempt to open the stream.
 enum Opened {
     Stream(BufReader<BodyReader<'static>>),
-    /// It may be possible later.
+    /// It may succeed later.
     NotNow,
-    /// This server has none to give.
+    /// The server does not offer a stream.
     Never,
 }
 
-/// Opens the stream of the current handshake, and follows it from now on.
+/// Opens the stream of the current handshake and follows it in a thread.
 pub(super) fn begin(bridge: &Arc<Bridge>) {
     let Some(handshake) = bridge.handshakes.current() else { return };
     let first = open(bridge, handshake.era);
@@ -61,7 +60,7 @@ fn follow(bridge: &Bridge, era: u64, first: Opened) {
                     if current(bridge, era).is_none() {
                         return;
                     }
-                    // What primes the stream says nothing.
+                    // The first event of the stream is empty.
                     if !event.data.is_empty() {
                         bridge.output.say(event.data.as_bytes());
                     }
@@ -76,7 +75,7 @@ fn follow(bridge: &Bridge, era: u64, first: Opened) {
     }
 }
 
-/// Returns the handshake that the client did as the `era`th, while it holds.
+/// Returns the client's handshake number `era`, if it is still the current one.
 fn current(bridge: &Bridge, era: u64) -> Option<Handshake> {
     bridge.handshakes.current().filter(|it| it.era == era)
 }
@@ -118,7 +117,7 @@ fn get(bridge: &Bridge, handshake: &Handshake) -> Result<Answer, Failure> {
     exchange::send(&bridge.upstream, &call)
 }
 
-/// Says of everything that is subscribed to that it may have changed.
+/// Reports a change of every subscribed resource.
 fn since_then(bridge: &Bridge, handshake: &Handshake) {
     for uri in handshake.uris() {
         bridge.output.say(&notification(UPDATED, Some(uri), None));

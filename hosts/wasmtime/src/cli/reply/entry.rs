@@ -1,4 +1,4 @@
-//! Entries: listed, read, written, deleted, redacted; one or several.
+//! Replies about entries: listed, read, written, deleted, redacted; one or several.
 
 use std::fmt::Write as _;
 
@@ -77,7 +77,7 @@ pub(crate) struct Deleted {
     #[serde(rename = "deleted")]
     pub(crate) key: String,
     pub(crate) previous_version: u64,
-    /// In a batch it is told once for all.
+    /// `None` in a batch, which has one revision for all.
     pub(crate) revision: Option<u64>,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct RoundsRedacted {
 }
 
 impl Entry {
-    /// Returns what is special about it, in a few words; nothing for most.
+    /// Returns notes on special properties; empty for most entries.
     fn notes(&self) -> String {
         let lists = [("readable by", &self.readable_by), ("writable by", &self.writable_by)];
         let lists = lists.into_iter().filter_map(|(name, list)| {
@@ -123,7 +123,7 @@ impl Entry {
         expiry.chain(lists).chain(flags).collect::<Vec<_>>().join("; ")
     }
 
-    /// Returns what is known of it, in a line.
+    /// Formats the metadata as a line.
     pub(crate) fn line(&self) -> String {
         let Self { key, written_by, written_at, version, value_size_tokens, .. } = self;
         let (at, tokens) = (instant(written_at), counted(*value_size_tokens, "token"));
@@ -143,8 +143,7 @@ impl Human for Entry {
 }
 
 impl Human for Listing {
-    /// Returns a table of the entries, what is special about some, and how full the store
-    /// is.
+    /// Formats a table of the entries, the notes on some, and the fill level of the store.
     fn human(&self, output: Output) -> String {
         let row = |it: &Entry| {
             vec![
@@ -173,7 +172,7 @@ impl Human for Listing {
 }
 
 impl Human for Read {
-    /// Returns the value, and below it whose it is.
+    /// Formats the value, and below it the metadata.
     fn human(&self, _: Output) -> String {
         format!("{}\n\n{DIMMED}{}{DIMMED:#}\n", plain(&self.value), self.entry.line())
     }
@@ -192,7 +191,7 @@ impl Human for BatchRead {
 }
 
 impl Human for Written {
-    /// Returns what was written, and the remarks on it.
+    /// Formats the written entry and the warnings.
     fn human(&self, _: Output) -> String {
         let Entry { key, version, value_size_tokens, revision, .. } = &self.entry;
         let tokens = counted(*value_size_tokens, "token");
@@ -208,7 +207,7 @@ impl Human for Written {
 }
 
 impl Human for Deleted {
-    /// Returns what is gone.
+    /// Formats the deleted key.
     fn human(&self, _: Output) -> String {
         let Self { key, previous_version, revision } = self;
         let revision = revision.map(|it| format!(", revision {it}")).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Replies of the server as the commands read them, and how people read them.
+//! The server's replies, parsed and formatted for people.
 //!
-//! A file per kind of thing; members that no command needs are left out. Not
-//! here: how the JSON came.
+//! There is a file per kind of object. Members that no command needs are left out.
+//! Transport is not handled here.
 
 mod change;
 mod entry;
@@ -26,9 +26,9 @@ use super::{
     problem::Problem,
 };
 
-/// A reply as people read it.
+/// A reply that can be formatted for people.
 pub(crate) trait Human {
-    /// Returns the reply in words, with a line break at its end.
+    /// Formats the reply as text with a final line break.
     fn human(&self, output: Output) -> String;
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Rendered {
     pub(crate) left_out: Vec<String>,
 }
 
-/// Reply to a read under `if_changed_since`, when nothing changed.
+/// Reply to a read with `if_changed_since` when nothing changed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct Unchanged {
     #[serde(rename = "unchanged")]
@@ -61,11 +61,11 @@ impl Human for Unchanged {
     }
 }
 
-/// Returns the reply to the tool request `request` as people read it.
+/// Formats the reply to the tool request `request` for people.
 ///
 /// # Errors
 ///
-/// The reply is not of the shape of its action.
+/// The reply does not have the shape of its action.
 pub(crate) fn human(request: &[u8], reply: &[u8], output: Output) -> Result<String, Problem> {
     #[derive(Deserialize)]
     struct Named {

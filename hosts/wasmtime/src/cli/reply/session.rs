@@ -1,4 +1,4 @@
-//! Sessions: shown, listed, inspected.
+//! Replies about sessions: shown, listed, inspected.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::{
     Human, Read, SnapshotInfo, snapshot,
 };
 
-/// Of a value on one screen with others, so many lines are shown.
+/// The number of lines shown of each value on a screen with several.
 const VALUE_LINES_MAX: usize = 3;
 
 /// A session without its entries.
@@ -37,14 +37,14 @@ pub(crate) struct Config {
     estimator: String,
 }
 
-/// A credential that was handed out.
+/// An issued credential.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Issued {
     pub(crate) credential: String,
     pub(crate) expires_at: String,
 }
 
-/// A session that was just made, and what its orchestrator shows.
+/// A new session and its orchestrator's credential.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Made {
     #[serde(flatten)]
@@ -71,7 +71,7 @@ pub(crate) struct Inspection {
     next_expiry: Option<String>,
 }
 
-/// How much earlier versions take.
+/// The storage used by earlier versions.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct HistoryUse {
     versions: u64,
@@ -79,7 +79,7 @@ struct HistoryUse {
     max_bytes: u64,
 }
 
-/// Which changes are kept.
+/// The stored changes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct ChangesUse {
     oldest: Option<u64>,
@@ -87,7 +87,7 @@ struct ChangesUse {
 }
 
 impl Human for Session {
-    /// Returns what is known of it, a line each.
+    /// Formats the session's properties, one per line.
     fn human(&self, _: Output) -> String {
         let Self { incarnation, credential_epoch, config, revision, .. } = self;
         let mut text = format!(
@@ -114,7 +114,7 @@ impl Human for Session {
 }
 
 impl Human for Made {
-    /// Returns the session, and how to use the credential.
+    /// Formats the session, and how to use the credential.
     fn human(&self, output: Output) -> String {
         let Issued { credential, expires_at } = &self.issued;
         format!(
@@ -125,7 +125,7 @@ impl Human for Made {
     }
 }
 
-/// Returns what is known of something, a line each.
+/// Formats properties, one per line.
 fn facts(facts: &[(&str, String)]) -> String {
     facts.iter().fold(String::new(), |mut text, (name, value)| {
         let _ = writeln!(text, "{DIMMED}{name:<13}{DIMMED:#}{value}");
@@ -134,7 +134,7 @@ fn facts(facts: &[(&str, String)]) -> String {
 }
 
 impl Human for Sessions {
-    /// Returns a table of the sessions.
+    /// Formats the sessions as a table.
     fn human(&self, output: Output) -> String {
         let row = |it: &Session| {
             vec![
@@ -151,7 +151,7 @@ impl Human for Sessions {
 }
 
 impl Human for Inspection {
-    /// Returns the session, its entries with the beginnings of their values, its
+    /// Formats the session, its entries with the beginnings of their values, and its
     /// snapshots.
     fn human(&self, output: Output) -> String {
         let HistoryUse { versions, bytes, max_bytes } = &self.history;

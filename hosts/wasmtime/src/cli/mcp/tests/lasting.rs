@@ -1,4 +1,4 @@
-//! What lasts: handshakes, their streams, and subscriptions.
+//! Tests of handshakes, their streams, and subscriptions.
 
 use super::*;
 
@@ -12,8 +12,7 @@ fn agreed(session: &str) -> String {
     answer("200 OK", &format!("mcp-session-id: {session}\r\n"), &body.to_string())
 }
 
-/// A server that was restarted has forgotten every handshake; its clients know
-/// nothing of that.
+/// A restarted server has forgotten every handshake, and its clients do not notice.
 #[test]
 fn a_handshake_that_was_forgotten_is_done_again() {
     let accepted = || answer("202 Accepted", "", "");
@@ -62,7 +61,7 @@ fn a_handshake_that_was_forgotten_is_done_again() {
             "POST tools/list c1 b",
         ]
     );
-    // Nothing of it reached the client.
+    // The client received none of these messages.
     assert!(place.written.try_recv().is_err());
 }
 
@@ -75,7 +74,7 @@ fn a_method_that_does_not_exist_is_no_forgotten_handshake() {
     assert_eq!(place.ask(&list())["error"]["code"], -32601);
 }
 
-/// All of it in one write, as from a file: nothing overtakes the handshake.
+/// All messages arrive in one write, as from a file. Nothing overtakes the handshake.
 #[test]
 fn what_is_sent_before_the_handshake_is_answered_waits_for_it() {
     let place = Place::new(vec![agreed("a"), result(1, "x"), result(1, "x")]);
@@ -174,7 +173,8 @@ fn a_subscription_that_was_cancelled_is_not_taken_up_again() {
     place
         .send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}));
     place.server.answers.lock().unwrap().push_back(result(1, "x"));
-    // It has the pause before another attempt to end, and this waits longer.
+    // The cancelled subscription ends within the pause before its next attempt; this test
+    // waits longer.
     assert_eq!(place.ask(&list())["result"]["text"], "x");
     while place.bridge.listening.load(std::sync::atomic::Ordering::SeqCst) > 0 {
         thread::yield_now();

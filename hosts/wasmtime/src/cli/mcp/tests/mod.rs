@@ -1,8 +1,8 @@
-//! The bridge over a server that is scripted: what goes wrong on the way, and what
-//! the client is told of it.
+//! Tests of the bridge over a scripted server: failures on the way, and their reports to
+//! the client.
 //!
-//! Here are the server and the client; `requests` has the tests of single requests,
-//! `lasting` those of what goes on over several.
+//! This module has the server and the client; `requests` tests single requests, `lasting`
+//! tests handshakes and subscriptions.
 
 mod lasting;
 mod requests;
@@ -33,10 +33,10 @@ use super::{
 };
 use crate::cli::client::Bearer;
 
-/// How long an answer may take before the test fails.
+/// The time limit for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
-/// What was written, line by line.
+/// A writer that sends each line to a channel.
 pub(super) struct Lines {
     line: Vec<u8>,
     lines: Sender<String>,
@@ -73,17 +73,17 @@ struct Command {
     mcp: Arguments,
 }
 
-/// A server that answers each request to `/mcp` as it was told to, and then no
-/// more; it is always well, and mints whatever it is asked for.
+/// A server that answers each request to `/mcp` with the next scripted answer, and then no
+/// more. It is always healthy and mints every requested credential.
 struct Scripted {
     url: String,
     answers: Arc<Mutex<VecDeque<String>>>,
-    /// What it was asked: the method and what tells requests apart.
+    /// Summaries of the requests: method, RPC method, credential and MCP session.
     asked: Receiver<String>,
 }
 
 const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
-/// An answer that is none: the connection is closed.
+/// No answer: the connection is closed.
 const NOTHING: &str = "";
 
 fn answer(status: &str, headers: &str, body: &str) -> String {
@@ -132,7 +132,7 @@ impl Scripted {
         Self { url, answers, asked }
     }
 
-    /// Returns all it was asked so far.
+    /// Returns the summaries of all requests so far.
     fn asked(&self) -> Vec<String> {
         self.asked.try_iter().collect()
     }
@@ -181,7 +181,7 @@ struct Place {
 }
 
 impl Place {
-    /// With a credential that can be minted anew.
+    /// Creates a client whose credential can be minted anew.
     fn new(answers: Vec<String>) -> Self {
         let participant = "orchestrator".to_owned();
         Self::with(Who::Participant { session: "s".to_owned(), participant }, answers)
@@ -209,7 +209,7 @@ impl Place {
         self.bridge.take(Input::Line(line), &self.lanes);
     }
 
-    /// Returns the next line, which must come.
+    /// Returns the next line; fails the test if none arrives.
     #[track_caller]
     fn line(&self) -> Value {
         let line = self.written.recv_timeout(ANSWER_MAX);
@@ -217,7 +217,7 @@ impl Place {
         serde_json::from_str(&line).unwrap()
     }
 
-    /// Returns the answer to `message`.
+    /// Sends `message` and returns the answer.
     #[track_caller]
     fn ask(&self, message: &Value) -> Value {
         self.send(message);

@@ -1,4 +1,4 @@
-//! Single requests: refused, lost, sent again.
+//! Tests of single requests: rejected, lost, sent again.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn a_void_credential_is_replaced_once() {
     assert_eq!(error["code"], -32603);
     assert!(error["message"].as_str().unwrap().starts_with("so: UNAUTHENTICATED"), "{error}");
     assert_eq!(error["data"]["error"]["code"], "UNAUTHENTICATED");
-    // Who was given one has no other.
+    // A caller with a given credential has no other.
     let place = Place::with(Who::Holder(Bearer("mine".to_owned())), vec![void()]);
     assert_eq!(place.ask(&write())["error"]["data"]["error"]["code"], "UNAUTHENTICATED");
     assert_eq!(place.server.asked(), ["POST tools/call mine -"]);
@@ -64,7 +64,7 @@ fn a_refusal_of_http_is_an_error_with_its_words() {
     assert!(error["message"].as_str().unwrap().contains("502"), "{error}");
 }
 
-/// A server that goes away between its commit and its answer.
+/// The server goes away between its commit and its answer.
 #[test]
 fn a_change_whose_outcome_is_unknown_is_not_sent_again() {
     let place = Place::new(vec![NOTHING.to_owned(), result(1, "x")]);
@@ -89,7 +89,7 @@ fn what_does_no_harm_is_sent_again() {
         assert_eq!(place.ask(&message)["result"]["text"], "x", "{message}");
         assert_eq!(place.server.asked().len(), 3);
     }
-    // But not for ever.
+    // The number of attempts is limited.
     let place = Place::new(Vec::new());
     let answer = place.ask(&list());
     assert_eq!(answer["error"]["code"], -32603, "{answer}");
@@ -104,7 +104,7 @@ fn a_notification_is_never_answered() {
     assert_eq!(place.server.asked(), ["POST notifications/x c1 -", "POST tools/call c1 -"]);
 }
 
-/// Two writes of one agent, the second sent before the first was answered.
+/// Several writes of one agent, each sent before the previous one was answered.
 #[test]
 fn calls_of_tools_keep_their_order() {
     let answers: Vec<_> = (1..=20).map(|id| result(id, "x")).collect();
