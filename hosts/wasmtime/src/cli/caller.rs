@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{
     client::{Bearer, parse},
     problem::{Kind, Problem},
-    reply::Issued,
+    reply::IssuedCredential,
     server::Server,
 };
 
@@ -17,7 +17,7 @@ use super::{
 /// that a server issues.
 const CALL_TTL_SECONDS: u64 = 60;
 
-/// The participant who calls.
+/// The participant that calls.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CallerArgs {
     /// Call as this participant, by a credential that is minted for this one call
@@ -26,9 +26,9 @@ pub(crate) struct CallerArgs {
     participant: Option<String>,
 }
 
-/// Who calls, where the operator may as well.
+/// The caller of a command that the operator may also run.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct AnyoneArgs {
+pub(crate) struct CallerOrAdminArgs {
     /// Call as this participant, by a credential that is minted for it [default:
     /// the one of `SHARED_CONTEXT_TOKEN`, else the operator]
     #[arg(long = "as", value_name = "PARTICIPANT")]
@@ -52,7 +52,7 @@ impl CallerArgs {
     }
 }
 
-impl AnyoneArgs {
+impl CallerOrAdminArgs {
     /// Returns the credential for a call on `session`.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ fn minted(
         return server.admin();
     }
     let reply = mint(server, session, participant, ttl_seconds)?;
-    parse(&reply, &server.client).map(|it: Issued| Bearer(it.credential))
+    parse(&reply, &server.client).map(|it: IssuedCredential| Bearer(it.credential))
 }
 
 /// Mints a credential for `participant` and returns the server's reply. Without

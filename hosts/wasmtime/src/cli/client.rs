@@ -191,7 +191,7 @@ impl Client {
         }
         let answer = self.whole(response).map_err(|error| self.not_answered(&error))?;
         answer.accepted()?;
-        Err(not_ours(&self.url, "it does not send changes as they happen"))
+        Err(not_a_server(&self.url, "it does not send changes as they happen"))
     }
 
     /// Sends `request` and returns the answer with an unread body. With `may_last` the body
@@ -258,9 +258,9 @@ impl Answer {
         if (200..300).contains(&self.status) {
             return Ok(self.body);
         }
-        Err(match refusal(&self.body) {
-            Some(failure) => Problem::refused(failure),
-            None => not_ours(&self.url, &format!("it answers with status {}", self.status)),
+        Err(match rejection(&self.body) {
+            Some(failure) => Problem::rejected(failure),
+            None => not_a_server(&self.url, &format!("it answers with status {}", self.status)),
         })
     }
 
@@ -271,7 +271,7 @@ impl Answer {
     ///
     /// The errors of [`Answer::accepted`].
     pub(crate) fn health(self) -> Result<Vec<u8>, Problem> {
-        if self.status == 503 && refusal(&self.body).is_none() {
+        if self.status == 503 && rejection(&self.body).is_none() {
             return Ok(self.body);
         }
         self.accepted()
@@ -290,9 +290,9 @@ pub(crate) fn whole_body(body: ureq::Body) -> Result<Vec<u8>, ureq::Error> {
 }
 
 /// Parses the error in `body`; `None` if it is not from a shared-context server.
-pub(crate) fn refusal(body: &[u8]) -> Option<Failure> {
+pub(crate) fn rejection(body: &[u8]) -> Option<Failure> {
     #[derive(Deserialize)]
-    struct Refusal {
+    struct Rejection {
         error: Members,
     }
     #[derive(Deserialize)]
@@ -302,7 +302,7 @@ pub(crate) fn refusal(body: &[u8]) -> Option<Failure> {
         #[serde(flatten)]
         details: Map<String, Value>,
     }
-    let Refusal { error } = serde_json::from_slice(body).ok()?;
+    let Rejection { error } = serde_json::from_slice(body).ok()?;
     let details = (!error.details.is_empty()).then(|| Value::from(error.details).to_string());
     Some(Failure { code: error.code.into(), message: error.message, details })
 }
@@ -326,11 +326,11 @@ fn reason(error: &ureq::Error) -> String {
 ///
 /// The reply is not from a shared-context server.
 pub(crate) fn parse<T: DeserializeOwned>(body: &[u8], client: &Client) -> Result<T, Problem> {
-    serde_json::from_slice(body).map_err(|error| not_ours(&client.url, &error.to_string()))
+    serde_json::from_slice(body).map_err(|error| not_a_server(&client.url, &error.to_string()))
 }
 
 /// Returns the problem that the program at `url` is not a shared-context server.
-pub(crate) fn not_ours(url: &str, why: &str) -> Problem {
+pub(crate) fn not_a_server(url: &str, why: &str) -> Problem {
     let message = format!("what answers at {url} is not a shared-context server: {why}");
     Problem::new(Kind::Unreachable, "NOT_A_SERVER", message)
         .next("name the right address with --url, or start a server with `shared-context serve`")
@@ -378,8 +378,8 @@ mod tests {
             body: body.into(),
             url: "http://127.0.0.1:1".to_owned(),
         };
-        let refusal = r#"{"title":"x","error":{"code":"STORE_FULL","message":"m","limit":5}}"#;
-        let problem = answer(409, refusal).accepted().unwrap_err();
+        let rejection = r#"{"title":"x","error":{"code":"STORE_FULL","message":"m","limit":5}}"#;
+        let problem = answer(409, rejection).accepted().unwrap_err();
         assert_eq!(problem.code(), "STORE_FULL");
         assert!(String::from_utf8(problem.to_json()).unwrap().contains(r#""limit":5"#));
         assert_eq!(answer(404, "<html>").accepted().unwrap_err().code(), "NOT_A_SERVER");

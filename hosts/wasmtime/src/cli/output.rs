@@ -163,7 +163,7 @@ pub(crate) fn problem(problem: &Problem, is_json: bool) {
         let _ = writeln!(text, " {BOLD}next:{BOLD:#} {}", wrapped(&plain(next)));
     }
     drop(write!(anstream::stderr(), "{text}"));
-    if is_json && !problem.is_told() {
+    if is_json && !problem.is_reported() {
         document(&problem.to_json());
     }
 }

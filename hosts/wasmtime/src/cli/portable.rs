@@ -18,7 +18,7 @@ use super::{
     file,
     output::{BOLD, GREEN, Output, counted},
     problem::{Kind, Problem},
-    reply::{Human, Made},
+    reply::{CreatedSession, Human},
     server::ServerArgs,
 };
 
@@ -113,7 +113,7 @@ pub(crate) fn import(arguments: &ImportArguments, output: Output) -> Result<(), 
     let call = server.client.post_to(&["v1", "sessions", "import"], &query, document);
     let reply = server.send(&call, Some(&admin))?;
     output.answer(&reply, || {
-        let made: Made = parse(&reply, &server.client)?;
+        let made: CreatedSession = parse(&reply, &server.client)?;
         Ok(format!("{GREEN}✓{GREEN:#} imported {}", made.human(output)))
     })
 }

@@ -14,7 +14,7 @@ use shared_context_wasmtime::StartError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The server rejected the request.
-    Refused,
+    Rejected,
     /// The command line, or a file or value it names, is invalid.
     Usage,
     /// No shared-context server answers.
@@ -41,13 +41,13 @@ pub(crate) struct Problem {
     kind: Kind,
     failure: Failure,
     next: Option<String>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Problem {
     /// Creates a problem with a `code` for programs and a `message` for people.
     pub(crate) fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, failure: Failure::new(code, message), next: None, is_told: false }
+        Self { kind, failure: Failure::new(code, message), next: None, is_reported: false }
     }
 
     /// Creates a usage error.
@@ -62,7 +62,7 @@ impl Problem {
 
     /// Creates a problem from the server's error. The message advises an agent; `next` adds
     /// commands for a person at a terminal.
-    pub(crate) fn refused(failure: Failure) -> Self {
+    pub(crate) fn rejected(failure: Failure) -> Self {
         let next = match &*failure.code {
             "SESSION_NOT_FOUND" => Some("`shared-context session list` shows those that exist"),
             "SESSION_EXISTS" => Some("`shared-context session show ID` shows it"),
@@ -78,7 +78,7 @@ impl Problem {
             ),
             _ => None,
         };
-        Self { kind: Kind::Refused, failure, next: next.map(str::to_owned), is_told: false }
+        Self { kind: Kind::Rejected, failure, next: next.map(str::to_owned), is_reported: false }
     }
 
     /// Sets the next step.
@@ -89,13 +89,13 @@ impl Problem {
 
     /// Marks the problem as already reported by the command's output.
     #[must_use]
-    pub(crate) fn told(self) -> Self {
-        Self { is_told: true, ..self }
+    pub(crate) fn reported(self) -> Self {
+        Self { is_reported: true, ..self }
     }
 
     /// Returns true if the command's JSON document is already printed.
-    pub(crate) fn is_told(&self) -> bool {
-        self.is_told
+    pub(crate) fn is_reported(&self) -> bool {
+        self.is_reported
     }
 
     /// Returns the kind.
@@ -132,7 +132,7 @@ impl Problem {
     /// Returns the exit code.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.kind {
-            Kind::Refused => 1,
+            Kind::Rejected => 1,
             Kind::Usage => 2,
             Kind::Unreachable => 3,
             Kind::Start => 4,
@@ -161,7 +161,7 @@ mod tests {
             details: Some(r#"{"limit":1000,"actual":1204}"#.to_owned()),
             ..Failure::new("VALUE_TOO_LARGE", "value has 1204 tokens")
         };
-        let json = Problem::refused(failure).next("distill it").to_json();
+        let json = Problem::rejected(failure).next("distill it").to_json();
         assert_eq!(
             String::from_utf8(json).unwrap(),
             r#"{"error":{"code":"VALUE_TOO_LARGE","message":"value has 1204 tokens","actual":1204,"limit":1000,"next":"distill it"}}"#
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_own_exit_code_and_help_names_it() {
-        let kinds = [Kind::Refused, Kind::Usage, Kind::Unreachable, Kind::Start, Kind::Check];
+        let kinds = [Kind::Rejected, Kind::Usage, Kind::Unreachable, Kind::Start, Kind::Check];
         for (kind, line) in kinds.into_iter().zip(EXIT_CODES.lines().skip(2)) {
             let code = Problem::new(kind, "X", "").exit_code();
             let named = line.trim_start().chars().next().and_then(|it| it.to_digit(10)).unwrap();

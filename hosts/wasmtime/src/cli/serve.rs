@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_makes_no_sense_is_refused_with_those_that_do() {
-        for (flag, good, bad, told) in [
+        for (flag, good, bad, hint) in [
             ("--connections-max", ["1", "65536"], ["0", "65537", "-1", "many"], "from 1 to 65536"),
             ("--head-time-max", ["1s", "1h"], ["0s", "3601s", "60", "soon"], "from 1s to 1h"),
         ] {
@@ -314,8 +314,8 @@ mod tests {
                 parse(&[flag, value]).unwrap();
             }
             for value in bad {
-                let refusal = parse(&[&format!("{flag}={value}")]).unwrap_err();
-                assert!(refusal.contains(flag) && refusal.contains(told), "{value}: {refusal}");
+                let error = parse(&[&format!("{flag}={value}")]).unwrap_err();
+                assert!(error.contains(flag) && error.contains(hint), "{value}: {error}");
             }
         }
     }

@@ -17,7 +17,7 @@ use super::{
     problem::{Kind, Problem},
 };
 
-/// Which server to talk to.
+/// The options that choose a server.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ServerArgs {
     /// The server's address [default: that of the server running on the data
@@ -46,7 +46,7 @@ pub(crate) struct ServerArgs {
 
 /// The source of a server's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum AddressSource {
     /// An option or the environment names it.
     Named,
     /// The running server wrote it to the data folder.
@@ -60,7 +60,7 @@ enum Found {
 pub(crate) struct Server {
     pub(crate) client: Client,
     folder: Option<PathBuf>,
-    found: Found,
+    source: AddressSource,
 }
 
 impl ServerArgs {
@@ -74,14 +74,14 @@ impl ServerArgs {
         let folder = self.folder().ok();
         let named = self.url.as_deref().filter(|it| !it.is_empty());
         let running = || folder.as_deref().and_then(ServerFile::read);
-        let (url, found) = match named {
-            Some(url) => (url.to_owned(), Found::Named),
+        let (url, source) = match named {
+            Some(url) => (url.to_owned(), AddressSource::Named),
             None => match running() {
-                Some(file) => (file.url, Found::InFolder),
-                None => (format!("http://{LISTEN_DEFAULT}"), Found::Default),
+                Some(file) => (file.url, AddressSource::InFolder),
+                None => (format!("http://{LISTEN_DEFAULT}"), AddressSource::Default),
             },
         };
-        Ok(Server { client: Client::new(&url)?, folder, found })
+        Ok(Server { client: Client::new(&url)?, folder, source })
     }
 }
 
@@ -103,7 +103,7 @@ impl Server {
         if let Some(key) = variable("SHARED_CONTEXT_ADMIN_KEY") {
             return Ok(Bearer(key));
         }
-        if self.found != Found::InFolder && !self.client.is_local() {
+        if self.source != AddressSource::InFolder && !self.client.is_local() {
             return Err(no_admin_key(format!(
                 "no admin key for {}: one that is found in a data folder is not sent to other \
                  machines",
@@ -126,13 +126,13 @@ impl Server {
 
     /// Returns true if an option or the environment names the server.
     pub(crate) fn is_named(&self) -> bool {
-        self.found == Found::Named
+        self.source == AddressSource::Named
     }
 
     /// Returns true if a server is known to be there: its address is not just the default
     /// one.
     pub(crate) fn is_expected(&self) -> bool {
-        self.found != Found::Default
+        self.source != AddressSource::Default
     }
 
     /// Returns the credential of `SHARED_CONTEXT_TOKEN`, if it is set.
@@ -174,10 +174,10 @@ impl Server {
             if problem.kind() != Kind::Unreachable {
                 return problem;
             }
-            let found = match self.found {
-                Found::Named => "as --url or SHARED_CONTEXT_URL says",
-                Found::InFolder => "where the server of the data folder said it listens",
-                Found::Default => "the default address",
+            let found = match self.source {
+                AddressSource::Named => "as --url or SHARED_CONTEXT_URL says",
+                AddressSource::InFolder => "where the server of the data folder said it listens",
+                AddressSource::Default => "the default address",
             };
             let message = format!("{} ({found})", problem.message());
             Problem::new(Kind::Unreachable, "SERVER_UNREACHABLE", message)

@@ -11,7 +11,7 @@ use super::{
     file,
     output::{BOLD, GREEN, Output, YELLOW, counted, remark},
     problem::Problem,
-    reply::{AuditPage, Human, Made, Session, Sessions},
+    reply::{AuditPage, CreatedSession, Human, Session, Sessions},
     server::{Server, ServerArgs},
 };
 
@@ -131,7 +131,7 @@ Examples:
     },
 }
 
-/// Which sessions are listed.
+/// The filters of a listing.
 #[derive(Debug, clap::Args)]
 struct Filter {
     /// Only the active, or only the archived ones
@@ -187,7 +187,7 @@ fn create(server: &Server, id: &str, config: Option<&Path>, output: Output) -> R
     let call = server.client.post(&["v1", "sessions"], body);
     let reply = server.send(&call, Some(&server.admin()?))?;
     output.answer(&reply, || {
-        let made: Made = parse(&reply, &server.client)?;
+        let made: CreatedSession = parse(&reply, &server.client)?;
         Ok(format!("{GREEN}✓{GREEN:#} created {}", made.human(output)))
     })
 }
@@ -242,12 +242,12 @@ fn list(
 
 fn show(server: &Server, id: &str, output: Output) -> Result<(), Problem> {
     let call = server.client.get(&["v1", "sessions", id], &[]);
-    let reply = server.send(&call, Some(&anyone(server)?))?;
+    let reply = server.send(&call, Some(&admin_or_participant(server)?))?;
     output.answer(&reply, || Ok(parse::<Session>(&reply, &server.client)?.human(output)))
 }
 
 /// Returns the admin key, or else the participant's credential.
-fn anyone(server: &Server) -> Result<Bearer, Problem> {
+fn admin_or_participant(server: &Server) -> Result<Bearer, Problem> {
     match (server.admin(), Server::participant()) {
         (Err(_), Some(credential)) => Ok(credential),
         (admin, _) => admin,

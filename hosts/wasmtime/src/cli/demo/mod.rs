@@ -26,6 +26,6 @@ pub(crate) struct Arguments;
 
 /// Runs `demo`.
 pub(crate) fn run(_: &Arguments, output: Output) -> Result<(), Problem> {
-    process::heed_signals()?;
+    process::handle_signals()?;
     cycle::play(output)
 }

@@ -123,7 +123,7 @@ static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Starts handling signals. From then on they do not end this process, so that its server
 /// and data are not left behind; [`check_interrupted`] reports them.
-pub(super) fn heed_signals() -> Result<(), Problem> {
+pub(super) fn handle_signals() -> Result<(), Problem> {
     on_signal(|| IS_INTERRUPTED.store(true, Ordering::Relaxed))
 }
 

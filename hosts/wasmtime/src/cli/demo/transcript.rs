@@ -24,10 +24,10 @@ use super::{
     process::{ServerProcess, check_interrupted},
 };
 use crate::cli::{
-    client::{Bearer, Call, parse, refusal},
+    client::{Bearer, Call, parse, rejection},
     output::{BOLD, GREEN, Output},
     problem::Problem,
-    reply::{AuditPage, Deleted, Human, Issued, Listing, Read, Written},
+    reply::{AuditPage, DeleteReply, Human, IssuedCredential, Listing, ReadReply, WriteReply},
 };
 
 /// A participant with its own credential.
@@ -99,7 +99,7 @@ impl Transcript {
         transcript.note(&format!("a server was started: {url}, process {id}"))?;
         let body = json!({"session_id": session, "config": config}).to_string();
         let call = transcript.process.client.post(&["v1", "sessions"], body);
-        let issued: Issued = transcript.ask_admin(&call)?;
+        let issued: IssuedCredential = transcript.ask_admin(&call)?;
         transcript.note(&format!("the operator created the session {session}"))?;
         let orchestrator = transcript.enter("orchestrator", issued);
         Ok((transcript, orchestrator))
@@ -127,12 +127,16 @@ impl Transcript {
         let path = ["v1", "sessions", self.session, "credentials"];
         let call = self.process.client.post(&path, body);
         let body = self.process.client.send(&call, Some(&orchestrator.bearer))?.accepted()?;
-        let issued: Issued = parse(&body, &self.process.client)?;
+        let issued: IssuedCredential = parse(&body, &self.process.client)?;
         self.note(&format!("{} launches {name} with a credential of its own", orchestrator.name))?;
         Ok(self.enter(name, issued))
     }
 
-    fn enter(&mut self, name: &'static str, Issued { credential, .. }: Issued) -> Participant {
+    fn enter(
+        &mut self,
+        name: &'static str,
+        IssuedCredential { credential, .. }: IssuedCredential,
+    ) -> Participant {
         let nth = self.participants;
         self.participants = nth.saturating_add(1);
         Participant { name, nth, bearer: Bearer(credential) }
@@ -151,19 +155,19 @@ impl Transcript {
         let path = ["v1", "sessions", self.session, "shared_context"];
         let call = self.process.client.post(&path, body);
         let answer = self.process.client.send(&call, Some(&who.bearer))?;
-        if let Some(Failure { code, message, .. }) = refusal(&answer.body) {
+        if let Some(Failure { code, message, .. }) = rejection(&answer.body) {
             let (name, action) = (who.name, request.action);
-            let told = format!("the {action} of {name} was refused as {code}: {message}");
-            return Err(Problem::check(told));
+            let message = format!("the {action} of {name} was refused as {code}: {message}");
+            return Err(Problem::check(message));
         }
         let reply: Value = parse(&answer.body, &self.process.client)?;
         self.ledger.take(who.name, &request, &reply);
         self.output.text(&lines::reply(self.output, self.names_width, &request, &reply))?;
-        let told = parse(&answer.body, &self.process.client);
+        let parsed = parse(&answer.body, &self.process.client);
         self.steps.push(json!({
             "participant": who.name, "request": request, "status": answer.status, "reply": reply,
         }));
-        told
+        parsed
     }
 
     /// Lists the keys.
@@ -172,7 +176,7 @@ impl Transcript {
     }
 
     /// Reads an existing value.
-    pub(super) fn read(&mut self, who: &Participant, key: &str) -> Result<Read, Problem> {
+    pub(super) fn read(&mut self, who: &Participant, key: &str) -> Result<ReadReply, Problem> {
         self.done(who, Request { action: "read", key: Some(key), ..Request::default() })
     }
 
@@ -182,12 +186,12 @@ impl Transcript {
         who: &Participant,
         key: &str,
         value: &str,
-    ) -> Result<Written, Problem> {
+    ) -> Result<WriteReply, Problem> {
         self.done(who, Request::write(key, value))
     }
 
     /// Deletes an existing key.
-    pub(super) fn delete(&mut self, who: &Participant, key: &str) -> Result<Deleted, Problem> {
+    pub(super) fn delete(&mut self, who: &Participant, key: &str) -> Result<DeleteReply, Problem> {
         self.done(who, Request { action: "delete", key: Some(key), ..Request::default() })
     }
 
@@ -229,7 +233,8 @@ impl Transcript {
         let mut stored = BTreeMap::new();
         for entry in &listing.keys {
             let path = ["v1", "sessions", self.session, "entries", &entry.key];
-            let Read { entry, value } = self.ask_admin(&self.process.client.get(&path, &[]))?;
+            let ReadReply { entry, value } =
+                self.ask_admin(&self.process.client.get(&path, &[]))?;
             stored.insert(entry.key, (entry.version, entry.written_by, value));
         }
         let text = "what is stored is what was acknowledged: every key, version, writer, value";

@@ -21,11 +21,11 @@ use http::Method;
 
 use super::{
     exchange::{self, Answer, Call, Failure},
-    handshake::{Handshake, Handshakes, Learned},
+    handshake::{Handshake, HandshakeChange, Handshakes},
     header,
     input::{Input, LINE_BYTES_MAX},
     listen,
-    message::{self, Message, Told, Unread},
+    message::{self, Message, ParseError, ServerMessage},
     output::{Output, Ticket},
     stream,
     upstream::{Need, Upstream},
@@ -79,13 +79,15 @@ impl Bridge {
                      you send"
                 );
                 let line = message::error(id.as_ref(), message::INVALID_REQUEST, &text, None);
-                return self.output.say(&line);
+                return self.output.send(&line);
             }
         };
         let message = match Message::parse(line) {
             Ok(message) => Arc::new(message),
-            Err(Unread::Refused(answer)) => return self.output.say(&answer),
-            Err(Unread::Response) => return remark("a response came, to nothing that was asked"),
+            Err(ParseError::Invalid(answer)) => return self.output.send(&answer),
+            Err(ParseError::Response) => {
+                return remark("a response came, to nothing that was asked");
+            }
         };
         let is_listening = message.method == "subscriptions/listen";
         let ticket = message.id.clone().map(|id| self.output.begin(id, is_listening));
@@ -140,16 +142,16 @@ impl Bridge {
         }
         let sent = self.send(&message, false, Need::Request);
         if let Ok(answer) = &sent {
-            match self.handshakes.learn(&message, answer) {
-                Learned::Nothing => {}
-                Learned::Complete => stream::begin(self),
-                Learned::Other(ended) => self.end(&ended),
+            match self.handshakes.record(&message, answer) {
+                HandshakeChange::Unchanged => {}
+                HandshakeChange::Complete => stream::begin(self),
+                HandshakeChange::Replaced(ended) => self.end(&ended),
             }
         }
         let Some(ticket) = ticket else {
             return match sent {
                 Ok(answer) if answer.status.is_success() => {}
-                Ok(answer) => remark(&answer.refusal(&message.method)),
+                Ok(answer) => remark(&answer.rejection(&message.method)),
                 Err(failure) => remark(failure.problem().message()),
             };
         };
@@ -171,12 +173,12 @@ impl Bridge {
         let mut events = Events::new(body);
         while let Ok(Some(event)) = events.next() {
             let line = event.data.as_bytes();
-            match Told::parse(line) {
-                Some(told) if told.answers(&ticket.id) => {
+            match ServerMessage::parse(line) {
+                Some(message) if message.answers(&ticket.id) => {
                     self.output.answer(ticket, line);
                     return None;
                 }
-                Some(_) => self.output.tell(ticket, line),
+                Some(_) => self.output.notify(ticket, line),
                 None => {}
             }
         }
@@ -208,11 +210,11 @@ impl Bridge {
         self.output.end_subscriptions();
         if let (Some(handshake), false) = (self.handshakes.current(), self.upstream.is_own()) {
             let (bridge, (done, ended)) = (Arc::clone(self), sync_channel(1));
-            let tell = move || {
+            let farewell = move || {
                 bridge.end(&handshake);
                 let _ = done.send(());
             };
-            if thread::Builder::new().spawn(tell).is_ok() {
+            if thread::Builder::new().spawn(farewell).is_ok() {
                 let _ = ended.recv_timeout(FAREWELL_TIME_MAX);
             }
         }

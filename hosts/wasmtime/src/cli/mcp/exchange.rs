@@ -18,11 +18,11 @@ use serde_json::json;
 use ureq::{BodyReader, Timeout};
 
 use super::{
-    message::{self, Id, Message, Told},
+    message::{self, Id, Message, ServerMessage},
     upstream::{Need, Target, Upstream},
 };
 use crate::cli::{
-    client::{Bearer, is_stream, not_ours, refusal, whole_body},
+    client::{Bearer, is_stream, not_a_server, rejection, whole_body},
     problem::{Kind, Problem},
 };
 
@@ -165,14 +165,14 @@ impl Answer {
     }
 
     /// Returns true if the rejection is temporary.
-    pub(super) fn is_passing(&self) -> bool {
+    pub(super) fn is_temporary(&self) -> bool {
         matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
     }
 
     /// Parses a whole body as an MCP message.
-    pub(super) fn told(&self) -> Option<Told> {
+    pub(super) fn message(&self) -> Option<ServerMessage> {
         match &self.body {
-            Body::Whole(body) => Told::parse(body),
+            Body::Whole(body) => ServerMessage::parse(body),
             Body::Stream(_) => None,
         }
     }
@@ -180,30 +180,30 @@ impl Answer {
     /// Returns the line that answers the request `id`: the server's message, or an error
     /// built from the HTTP rejection.
     pub(super) fn line(self, id: &Id) -> Vec<u8> {
-        let is_message = self.told().is_some();
+        let is_message = self.message().is_some();
         let why = match self.body {
             Body::Whole(body) if is_message => return body,
             Body::Whole(body) => {
-                if let Some(failure) = refusal(&body) {
+                if let Some(failure) = rejection(&body) {
                     let code = match self.status {
                         StatusCode::BAD_REQUEST
                         | StatusCode::PAYLOAD_TOO_LARGE
                         | StatusCode::UNSUPPORTED_MEDIA_TYPE => message::INVALID_REQUEST,
                         _ => message::INTERNAL_ERROR,
                     };
-                    return told_of(id, code, &Problem::refused(failure));
+                    return error_line(id, code, &Problem::rejected(failure));
                 }
                 format!("it answers with status {}", self.status.as_u16())
             }
             Body::Stream(_) => "it answers with a stream where none was asked for".to_owned(),
         };
-        told_of(id, message::INTERNAL_ERROR, &not_ours(&self.url, &why))
+        error_line(id, message::INTERNAL_ERROR, &not_a_server(&self.url, &why))
     }
 
     /// Describes the rejection of `what` for a person.
-    pub(super) fn refusal(&self, what: &str) -> String {
+    pub(super) fn rejection(&self, what: &str) -> String {
         let failure = match &self.body {
-            Body::Whole(body) => refusal(body),
+            Body::Whole(body) => rejection(body),
             Body::Stream(_) => None,
         };
         match failure {
@@ -245,7 +245,7 @@ impl Failure {
                 message::tool_error(id, message.version().is_some(), &failure)
             }
             Self::Unknown(problem) | Self::NotDone(problem) => {
-                told_of(id, message::INTERNAL_ERROR, problem)
+                error_line(id, message::INTERNAL_ERROR, problem)
             }
         }
     }
@@ -265,7 +265,7 @@ pub(super) fn cut_off(url: &str) -> Problem {
 
 /// Returns a JSON-RPC error for `problem`, with the same error object that the server puts
 /// in its errors.
-fn told_of(id: &Id, code: i32, problem: &Problem) -> Vec<u8> {
+fn error_line(id: &Id, code: i32, problem: &Problem) -> Vec<u8> {
     let mut message = problem.message().to_owned();
     if let Some(next) = problem.next_step() {
         message = format!("{message}; {next}");

@@ -20,7 +20,7 @@ use super::{
     message::Message,
     upstream::{Need, Upstream},
 };
-use crate::cli::client::not_ours;
+use crate::cli::client::not_a_server;
 
 /// JSON-RPC 2.0: the method does not exist, which is also sent with status 404.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -42,13 +42,13 @@ pub(super) struct Handshake {
 
 /// The effect of a message on the handshake.
 #[derive(Debug)]
-pub(super) enum Learned {
+pub(super) enum HandshakeChange {
     /// The handshake itself did not change.
-    Nothing,
+    Unchanged,
     /// The handshake is complete; the server may now send notifications.
     Complete,
     /// A new handshake replaced this one.
-    Other(Handshake),
+    Replaced(Handshake),
 }
 
 /// The client's handshake, if there is one.
@@ -67,15 +67,16 @@ impl Handshake {
 
     /// Returns true if `answer` means that the server has forgotten the handshake.
     pub(super) fn is_forgotten(&self, answer: &Answer) -> bool {
-        let is_other = || answer.told().is_some_and(|it| it.error_code() == Some(METHOD_NOT_FOUND));
+        let is_other =
+            || answer.message().is_some_and(|it| it.error_code() == Some(METHOD_NOT_FOUND));
         answer.status == StatusCode::NOT_FOUND && self.session_id.is_some() && !is_other()
     }
 
     /// Stores the server's `answer` to `initialize`; returns false if the server rejected
     /// it.
     fn agree(&mut self, answer: &Answer) -> bool {
-        let Some(told) = answer.told() else { return false };
-        let Some(version) = told.result_text("protocolVersion") else { return false };
+        let Some(message) = answer.message() else { return false };
+        let Some(version) = message.result_text("protocolVersion") else { return false };
         let id = answer.headers.get(&MCP_SESSION_ID).and_then(|it| it.to_str().ok());
         self.session_id = id.map(str::to_owned);
         version.clone_into(&mut self.version);
@@ -101,9 +102,9 @@ impl Handshakes {
     }
 
     /// Records the effect of `message`, if `answer` shows success.
-    pub(super) fn learn(&self, message: &Arc<Message>, answer: &Answer) -> Learned {
+    pub(super) fn record(&self, message: &Arc<Message>, answer: &Answer) -> HandshakeChange {
         if !answer.status.is_success() {
-            return Learned::Nothing;
+            return HandshakeChange::Unchanged;
         }
         let mut current = lock(&self.current);
         if message.method == "initialize" {
@@ -111,14 +112,14 @@ impl Handshakes {
             let initialize = Arc::clone(message);
             let mut handshake = Handshake { era, initialize, ..Handshake::default() };
             let ended = if handshake.agree(answer) { current.replace(handshake) } else { None };
-            return ended.map_or(Learned::Nothing, Learned::Other);
+            return ended.map_or(HandshakeChange::Unchanged, HandshakeChange::Replaced);
         }
-        let Some(handshake) = current.as_mut() else { return Learned::Nothing };
-        let is_done = || answer.told().is_some_and(|it| it.error_code().is_none());
+        let Some(handshake) = current.as_mut() else { return HandshakeChange::Unchanged };
+        let is_done = || answer.message().is_some_and(|it| it.error_code().is_none());
         match &*message.method {
             "notifications/initialized" if handshake.initialized.is_none() => {
                 handshake.initialized = Some(Arc::clone(message));
-                return Learned::Complete;
+                return HandshakeChange::Complete;
             }
             "resources/subscribe" if is_done() => {
                 handshake.forget(message);
@@ -128,7 +129,7 @@ impl Handshakes {
             "logging/setLevel" if is_done() => handshake.level = Some(Arc::clone(message)),
             _ => {}
         }
-        Learned::Nothing
+        HandshakeChange::Unchanged
     }
 
     /// Repeats the handshake `forgotten`, unless another thread has done so. Returns the
@@ -165,10 +166,10 @@ impl Handshakes {
         if !handshake.agree(&answer) {
             let url = upstream.target().server.client.url().to_owned();
             let why = "it does not agree to the handshake any more";
-            return Err(Failure::NotDone(not_ours(&url, why)));
+            return Err(Failure::NotDone(not_a_server(&url, why)));
         }
-        let wanted = handshake.subscriptions.iter().chain(&handshake.level);
-        for message in handshake.initialized.iter().chain(wanted) {
+        let restored = handshake.subscriptions.iter().chain(&handshake.level);
+        for message in handshake.initialized.iter().chain(restored) {
             send(message, header::of(message, Some(&handshake)))?;
         }
         *lock(&self.current) = Some(handshake.clone());

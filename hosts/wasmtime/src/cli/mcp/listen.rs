@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use super::{
     bridge::Bridge,
-    message::{self, Message, Told, notification},
+    message::{self, Message, ServerMessage, notification},
     output::Ticket,
     upstream::Need,
 };
@@ -42,14 +42,14 @@ pub(super) const LIST_CHANGED: &str = "notifications/resources/list_changed";
 
 /// Starts the subscription that `message` requests.
 pub(super) fn begin(bridge: &Arc<Bridge>, message: Arc<Message>, ticket: &Arc<Ticket>) {
-    let refuse = |text: &str| {
+    let reject = |text: &str| {
         let line = message::error(Some(&ticket.id), message::INTERNAL_ERROR, text, None);
         bridge.output.answer(ticket, &line);
     };
     if bridge.listening.fetch_add(1, Ordering::SeqCst) >= LISTENING_MAX {
         bridge.listening.fetch_sub(1, Ordering::SeqCst);
         let text = format!("{LISTENING_MAX} subscriptions are open; cancel one that is not needed");
-        return refuse(&text);
+        return reject(&text);
     }
     let (listening, kept) = (Arc::clone(bridge), Arc::clone(ticket));
     let listen = move || {
@@ -65,7 +65,7 @@ pub(super) fn begin(bridge: &Arc<Bridge>, message: Arc<Message>, ticket: &Arc<Ti
     };
     if let Err(error) = thread::Builder::new().spawn(listen) {
         bridge.listening.fetch_sub(1, Ordering::SeqCst);
-        refuse(no_thread(&error).message());
+        reject(no_thread(&error).message());
     }
 }
 
@@ -88,7 +88,7 @@ impl Subscription<'_> {
         while bridge.output.is_open(ticket) {
             let need = if self.is_acknowledged { Need::Stream } else { Need::Request };
             let line = match bridge.send(message, true, need) {
-                Ok(answer) if self.is_acknowledged && answer.is_passing() => None,
+                Ok(answer) if self.is_acknowledged && answer.is_temporary() => None,
                 Ok(answer) => match answer.stream() {
                     Ok(body) => {
                         pause = Pause::default();
@@ -110,8 +110,8 @@ impl Subscription<'_> {
 
     /// Forwards the events in `body`.
     fn follow(&mut self, body: impl Read) {
-        let wanted = Wanted { body, bridge: self.bridge, ticket: self.ticket };
-        let mut events = Events::new(BufReader::new(wanted));
+        let body = CancellableBody { body, bridge: self.bridge, ticket: self.ticket };
+        let mut events = Events::new(BufReader::new(body));
         while let Ok(Some(event)) = events.next() {
             if self.pass(event.data.as_bytes()).is_break() {
                 return;
@@ -122,42 +122,42 @@ impl Subscription<'_> {
     /// Forwards `line`; breaks if it is the last of this stream.
     fn pass(&mut self, line: &[u8]) -> ControlFlow<()> {
         let Self { bridge, ticket, .. } = *self;
-        let Some(told) = Told::parse(line) else { return Continue(()) };
-        if told.answers(&ticket.id) {
+        let Some(message) = ServerMessage::parse(line) else { return Continue(()) };
+        if message.answers(&ticket.id) {
             // The server is stopping or has a temporary error: the stream ends, but not the
             // subscription.
-            let is_passing = match told.error_code() {
+            let is_temporary = match message.error_code() {
                 None => !self.is_empty,
-                Some(_) => match told.failure_code() {
+                Some(_) => match message.failure_code() {
                     Some("UNAUTHENTICATED") => bridge.upstream.is_renewable(),
                     Some("STORAGE_UNAVAILABLE" | "RATE_LIMITED") => true,
                     _ => false,
                 },
             };
-            if !is_passing || !self.is_acknowledged {
+            if !is_temporary || !self.is_acknowledged {
                 bridge.output.answer(ticket, line);
             }
             return Break(());
         }
-        if told.method() == Some(ACKNOWLEDGED) {
+        if message.method() == Some(ACKNOWLEDGED) {
             if self.is_acknowledged {
-                for line in since_then(&told, ticket) {
-                    bridge.output.tell(ticket, &line);
+                for line in missed_notifications(&message, ticket) {
+                    bridge.output.notify(ticket, &line);
                 }
                 return Continue(());
             }
             self.is_acknowledged = true;
-            let accepted = told.param("notifications").and_then(Value::as_object);
+            let accepted = message.param("notifications").and_then(Value::as_object);
             self.is_empty = accepted.is_none_or(serde_json::Map::is_empty);
         }
-        bridge.output.tell(ticket, line);
+        bridge.output.notify(ticket, line);
         Continue(())
     }
 }
 
 /// Returns the notifications after a repeated `acknowledged`: every subscribed resource may
 /// have changed.
-fn since_then(acknowledged: &Told, ticket: &Ticket) -> Vec<Vec<u8>> {
+fn missed_notifications(acknowledged: &ServerMessage, ticket: &Ticket) -> Vec<Vec<u8>> {
     let accepted = |name: &str| acknowledged.param("notifications")?.get(name);
     let uris = accepted("resourceSubscriptions").and_then(Value::as_array);
     let uris = uris.into_iter().flatten().filter_map(Value::as_str);
@@ -184,13 +184,13 @@ impl Pause {
 
 /// A body that ends after its subscription is cancelled, at the server's next event or
 /// heartbeat.
-struct Wanted<'b, R> {
+struct CancellableBody<'b, R> {
     body: R,
     bridge: &'b Bridge,
     ticket: &'b Arc<Ticket>,
 }
 
-impl<R: Read> Read for Wanted<'_, R> {
+impl<R: Read> Read for CancellableBody<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.body.read(buffer)?;
         if self.bridge.output.is_open(self.ticket) { Ok(read) } else { Ok(0) }

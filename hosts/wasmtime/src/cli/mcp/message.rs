@@ -41,9 +41,9 @@ pub(super) struct Message {
 
 /// The reason why a line is not handled as a message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unread {
+pub(super) enum ParseError {
     /// It is invalid; this line is the answer.
-    Refused(Vec<u8>),
+    Invalid(Vec<u8>),
     /// It is a response. The bridge sends no requests, so nothing waits for it.
     Response,
 }
@@ -62,9 +62,10 @@ impl Message {
     /// # Errors
     ///
     /// The line is not a JSON message, or is a response.
-    pub(super) fn parse(line: Vec<u8>) -> Result<Self, Unread> {
-        let refused =
-            |id: Option<&Id>, code, message: &str| Unread::Refused(error(id, code, message, None));
+    pub(super) fn parse(line: Vec<u8>) -> Result<Self, ParseError> {
+        let invalid = |id: Option<&Id>, code, message: &str| {
+            ParseError::Invalid(error(id, code, message, None))
+        };
         let read = serde_json::from_slice(&line);
         let value: Value = read.map_err(|error| {
             let place = match error.column() {
@@ -72,24 +73,24 @@ impl Message {
                 column => format!(" (at byte {column})"),
             };
             let message = format!("the line is not JSON{place}; send one message a line, in UTF-8");
-            refused(None, PARSE_ERROR, &message)
+            invalid(None, PARSE_ERROR, &message)
         })?;
         let Value::Object(mut members) = value else {
             let message = "a message is a JSON object; send each on a line of its own";
-            return Err(refused(None, INVALID_REQUEST, message));
+            return Err(invalid(None, INVALID_REQUEST, message));
         };
         let id = members.get("id").map(Id::new);
         let Some(Value::String(method)) = members.remove("method") else {
             let is_response = members.contains_key("result") || members.contains_key("error");
             if is_response {
-                return Err(Unread::Response);
+                return Err(ParseError::Response);
             }
             let message = "a message has a method, which is a string";
-            return Err(refused(id.flatten().as_ref(), INVALID_REQUEST, message));
+            return Err(invalid(id.flatten().as_ref(), INVALID_REQUEST, message));
         };
         if id == Some(None) {
             let message = "the id of a request is a string or a whole number";
-            return Err(refused(None, INVALID_REQUEST, message));
+            return Err(invalid(None, INVALID_REQUEST, message));
         }
         let params = match members.remove("params") {
             Some(Value::Object(params)) => params,
@@ -135,9 +136,9 @@ impl Message {
 
 /// A message of the server, as far as the bridge reads it.
 #[derive(Debug)]
-pub(super) struct Told(Value);
+pub(super) struct ServerMessage(Value);
 
-impl Told {
+impl ServerMessage {
     /// Parses a message; `None` if the line is not a JSON-RPC 2.0 message.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         let value: Value = serde_json::from_slice(line).ok()?;
@@ -252,13 +253,13 @@ pub(super) fn notification(method: &str, uri: Option<&str>, of: Option<&Id>) -> 
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Message, Unread> {
+    fn parse(line: &str) -> Result<Message, ParseError> {
         Message::parse(line.as_bytes().to_vec())
     }
 
     #[track_caller]
     fn check_refused(line: &str, expected: &Value) {
-        let Err(Unread::Refused(answer)) = parse(line) else { panic!("taken: {line}") };
+        let Err(ParseError::Invalid(answer)) = parse(line) else { panic!("taken: {line}") };
         let answer: Value = serde_json::from_slice(&answer).unwrap();
         assert_eq!(answer["jsonrpc"], "2.0");
         assert!(answer["error"]["message"].is_string(), "{answer}");
@@ -283,14 +284,17 @@ mod tests {
         for id in ["null", "1.5", "{}", "[1]", "true"] {
             check_refused(&format!(r#"{{"id":{id},"method":"ping"}}"#), &json!([INVALID_REQUEST]));
         }
-        assert_eq!(parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).unwrap_err(), Unread::Response);
+        assert_eq!(
+            parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).unwrap_err(),
+            ParseError::Response
+        );
         let not_utf8 = Message::parse(b"{\"method\":\"\xff\"}".to_vec());
-        assert!(matches!(not_utf8, Err(Unread::Refused(_))));
+        assert!(matches!(not_utf8, Err(ParseError::Invalid(_))));
     }
 
     #[test]
     fn an_error_does_not_repeat_what_was_sent() {
-        let Err(Unread::Refused(answer)) = parse(r#"{"value":"treasure","x":treasure}"#) else {
+        let Err(ParseError::Invalid(answer)) = parse(r#"{"value":"treasure","x":treasure}"#) else {
             panic!("taken")
         };
         assert!(!String::from_utf8(answer).unwrap().contains("treasure"));
@@ -355,10 +359,10 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b"}}"#
         );
         let failure = json!({"error": {"code": "X", "message": "m"}});
-        let told: Value = serde_json::from_slice(&tool_error(&id, false, &failure)).unwrap();
-        assert_eq!(told["result"]["structuredContent"], failure);
-        assert_eq!(told["result"]["content"][0]["text"], failure.to_string());
-        assert_eq!(told["result"]["isError"], true);
-        assert_eq!(told["result"].get("resultType"), None);
+        let reply: Value = serde_json::from_slice(&tool_error(&id, false, &failure)).unwrap();
+        assert_eq!(reply["result"]["structuredContent"], failure);
+        assert_eq!(reply["result"]["content"][0]["text"], failure.to_string());
+        assert_eq!(reply["result"]["isError"], true);
+        assert_eq!(reply["result"].get("resultType"), None);
     }
 }

@@ -40,7 +40,7 @@ use std::{
 use self::{
     bridge::{Bridge, Lanes},
     output::Output,
-    upstream::{Upstream, Who},
+    upstream::{Caller, Upstream},
 };
 use super::{
     output::remark,
@@ -94,9 +94,9 @@ pub(crate) struct Arguments {
 #[derive(Debug)]
 enum End {
     /// The client closed standard input.
-    Input,
+    InputClosed,
     /// The client closed standard output.
-    Unread,
+    OutputClosed,
     /// This process received a signal.
     Signal,
 }
@@ -104,14 +104,14 @@ enum End {
 /// Runs `mcp` until the input ends.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
     // Standard output belongs to the MCP client, also with `--json`.
-    bridge(arguments).map_err(Problem::told)
+    bridge(arguments).map_err(Problem::reported)
 }
 
 fn bridge(arguments: &Arguments) -> Result<(), Problem> {
     serve::start_log(LogFormat::Text, LOG_DEFAULT)?;
-    let (who, name) = arguments.who()?;
+    let (caller, name) = arguments.caller()?;
     let session = arguments.session.as_deref();
-    let upstream = Upstream::start(arguments.server.clone(), who, session)?;
+    let upstream = Upstream::start(arguments.server.clone(), caller, session)?;
     let ready = format!("{name}, at {}", upstream.target().server.client.url());
     let (over, ended) = channel();
     let output = Output::new(io::stdout(), over.clone());
@@ -127,7 +127,7 @@ fn bridge(arguments: &Arguments) -> Result<(), Problem> {
         while let Ok(Some(line)) = input::next(&mut stdin) {
             reader.take(line, &lanes);
         }
-        drop(over.send(End::Input));
+        drop(over.send(End::InputClosed));
     };
     thread::Builder::new().spawn(read).map_err(|error| no_thread(&error))?;
     drop(ended.recv());
@@ -144,15 +144,15 @@ fn bridge(arguments: &Arguments) -> Result<(), Problem> {
 
 impl Arguments {
     /// Returns the caller and a name for it in messages.
-    fn who(&self) -> Result<(Who, String), Problem> {
+    fn caller(&self) -> Result<(Caller, String), Problem> {
         match (&self.participant, Server::participant(), &self.session) {
             (None, Some(bearer), _) => {
-                Ok((Who::Holder(bearer), "the holder of SHARED_CONTEXT_TOKEN".to_owned()))
+                Ok((Caller::Holder(bearer), "the holder of SHARED_CONTEXT_TOKEN".to_owned()))
             }
             (participant, _, Some(session)) => {
                 let participant = participant.as_deref().unwrap_or(PARTICIPANT_DEFAULT).to_owned();
                 let name = format!("{participant} of {session}");
-                Ok((Who::Participant { session: session.clone(), participant }, name))
+                Ok((Caller::Participant { session: session.clone(), participant }, name))
             }
             (_, _, None) => Err(Problem::usage("nothing says which session")
                 .next("name one, as in `shared-context mcp notes`; it is created if need be")),

@@ -54,12 +54,12 @@ impl Output {
     }
 
     /// Writes `line`, which belongs to no request.
-    pub(super) fn say(&self, line: &[u8]) {
+    pub(super) fn send(&self, line: &[u8]) {
         self.write(&mut self.lock(), line);
     }
 
     /// Writes `line` for a request that stays pending.
-    pub(super) fn tell(&self, ticket: &Arc<Ticket>, line: &[u8]) {
+    pub(super) fn notify(&self, ticket: &Arc<Ticket>, line: &[u8]) {
         let mut state = self.lock();
         if state.is_open(ticket) {
             self.write(&mut state, line);
@@ -115,7 +115,7 @@ impl Output {
         if written.is_err() {
             state.out = Box::new(io::sink());
             // The receiver is gone if the program is already ending.
-            drop(self.over.send(End::Unread));
+            drop(self.over.send(End::OutputClosed));
         }
     }
 
@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn a_message_is_one_line() {
         let (output, written) = output();
-        output.say(b"{\n  \"a\": 1\r\n}\n");
-        output.say(b"{}");
+        output.send(b"{\n  \"a\": 1\r\n}\n");
+        output.send(b"{}");
         assert_eq!(lines(&written), ["{   \"a\": 1  }", "{}"]);
     }
 
@@ -163,10 +163,10 @@ mod tests {
     fn a_request_is_answered_once() {
         let (output, written) = output();
         let ticket = output.begin(id(1), false);
-        output.tell(&ticket, b"a");
+        output.notify(&ticket, b"a");
         output.answer(&ticket, b"b");
         output.answer(&ticket, b"c");
-        output.tell(&ticket, b"d");
+        output.notify(&ticket, b"d");
         assert_eq!(lines(&written), ["a", "b"]);
         // The id may be used again.
         output.answer(&output.begin(id(1), false), b"e");
@@ -179,9 +179,9 @@ mod tests {
         let [one, other] = [1, 2].map(|it| output.begin(id(it), true));
         output.cancel(&id(1));
         output.cancel(&id(9));
-        output.tell(&one, b"a");
+        output.notify(&one, b"a");
         output.answer(&one, b"b");
-        output.tell(&other, b"c");
+        output.notify(&other, b"c");
         assert_eq!(lines(&written), ["c"]);
         assert!(!output.is_open(&one) && output.is_open(&other));
     }
@@ -218,8 +218,8 @@ mod tests {
         }
         let (over, ended) = channel();
         let output = Output::new(Closed, over);
-        output.say(b"a");
-        output.say(b"b");
-        assert!(matches!(ended.try_iter().collect::<Vec<_>>()[..], [End::Unread]));
+        output.send(b"a");
+        output.send(b"b");
+        assert!(matches!(ended.try_iter().collect::<Vec<_>>()[..], [End::OutputClosed]));
     }
 }

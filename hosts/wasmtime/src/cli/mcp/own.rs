@@ -24,7 +24,7 @@ pub(super) struct OwnServer {
 
 /// The reason why the server was not started.
 #[derive(Debug)]
-pub(super) enum NotStarted {
+pub(super) enum StartFailure {
     /// Another process uses the data folder; its server is the one to call.
     FolderInUse(Problem),
     /// Any other problem.
@@ -37,8 +37,8 @@ impl OwnServer {
     /// # Errors
     ///
     /// Another process uses the folder, or the server cannot start.
-    pub(super) fn start(folder: &Path) -> Result<Self, NotStarted> {
-        let runtime = Runtime::new().map_err(|error| NotStarted::Other(no_thread(&error)))?;
+    pub(super) fn start(folder: &Path) -> Result<Self, StartFailure> {
+        let runtime = Runtime::new().map_err(|error| StartFailure::Other(no_thread(&error)))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let server = runtime.block_on(Server::start(serve::options(folder, address)))?;
         Ok(Self { runtime, server })
@@ -59,7 +59,7 @@ impl OwnServer {
     }
 }
 
-impl From<StartError> for NotStarted {
+impl From<StartError> for StartFailure {
     fn from(error: StartError) -> Self {
         let is_folder_in_use = error.is_folder_in_use();
         let problem = Problem::from(error);

@@ -25,7 +25,7 @@ use super::{
 use crate::cli::{event::Events, output::remark};
 
 /// The outcome of an attempt to open the stream.
-enum Opened {
+enum OpenOutcome {
     Stream(BufReader<BodyReader<'static>>),
     /// It may succeed later.
     NotNow,
@@ -44,15 +44,15 @@ pub(super) fn begin(bridge: &Arc<Bridge>) {
     }
 }
 
-fn follow(bridge: &Bridge, era: u64, first: Opened) {
+fn follow(bridge: &Bridge, era: u64, first: OpenOutcome) {
     let mut opened = first;
     let mut pause = Pause::default();
     let mut is_first = true;
     loop {
         match opened {
-            Opened::Stream(body) => {
+            OpenOutcome::Stream(body) => {
                 if !is_first && let Some(handshake) = current(bridge, era) {
-                    since_then(bridge, &handshake);
+                    report_missed_changes(bridge, &handshake);
                 }
                 pause = Pause::default();
                 let mut events = Events::new(body);
@@ -62,12 +62,12 @@ fn follow(bridge: &Bridge, era: u64, first: Opened) {
                     }
                     // The first event of the stream is empty.
                     if !event.data.is_empty() {
-                        bridge.output.say(event.data.as_bytes());
+                        bridge.output.send(event.data.as_bytes());
                     }
                 }
             }
-            Opened::NotNow => {}
-            Opened::Never => return,
+            OpenOutcome::NotNow => {}
+            OpenOutcome::Never => return,
         }
         is_first = false;
         pause.wait();
@@ -80,9 +80,9 @@ fn current(bridge: &Bridge, era: u64) -> Option<Handshake> {
     bridge.handshakes.current().filter(|it| it.era == era)
 }
 
-fn open(bridge: &Bridge, era: u64) -> Opened {
+fn open(bridge: &Bridge, era: u64) -> OpenOutcome {
     let Some(mut handshake) = current(bridge, era).filter(|it| it.session_id.is_some()) else {
-        return Opened::Never;
+        return OpenOutcome::Never;
     };
     let mut answer = get(bridge, &handshake);
     if let Ok(refused) = &answer
@@ -90,18 +90,18 @@ fn open(bridge: &Bridge, era: u64) -> Opened {
     {
         match bridge.handshakes.renewed(&bridge.upstream, &handshake, Need::Stream) {
             Ok(renewed) => handshake = renewed,
-            Err(_) => return Opened::NotNow,
+            Err(_) => return OpenOutcome::NotNow,
         }
         answer = get(bridge, &handshake);
     }
-    match answer.map(|it| (it.status, it.is_passing(), it.stream())) {
-        Ok((_, _, Ok(body))) => Opened::Stream(body),
-        Ok((StatusCode::METHOD_NOT_ALLOWED, ..)) => Opened::Never,
+    match answer.map(|it| (it.status, it.is_temporary(), it.stream())) {
+        Ok((_, _, Ok(body))) => OpenOutcome::Stream(body),
+        Ok((StatusCode::METHOD_NOT_ALLOWED, ..)) => OpenOutcome::Never,
         Ok((_, false, Err(answer))) => {
-            remark(&answer.refusal("GET /mcp"));
-            Opened::Never
+            remark(&answer.rejection("GET /mcp"));
+            OpenOutcome::Never
         }
-        Ok((_, true, _)) | Err(_) => Opened::NotNow,
+        Ok((_, true, _)) | Err(_) => OpenOutcome::NotNow,
     }
 }
 
@@ -118,9 +118,9 @@ fn get(bridge: &Bridge, handshake: &Handshake) -> Result<Answer, Failure> {
 }
 
 /// Reports a change of every subscribed resource.
-fn since_then(bridge: &Bridge, handshake: &Handshake) {
+fn report_missed_changes(bridge: &Bridge, handshake: &Handshake) {
     for uri in handshake.uris() {
-        bridge.output.say(&notification(UPDATED, Some(uri), None));
+        bridge.output.send(&notification(UPDATED, Some(uri), None));
     }
-    bridge.output.say(&notification(LIST_CHANGED, None, None));
+    bridge.output.send(&notification(LIST_CHANGED, None, None));
 }

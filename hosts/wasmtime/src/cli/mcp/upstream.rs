@@ -24,13 +24,13 @@ use std::{
 use serde::Deserialize;
 use serde_json::json;
 
-use super::own::{NotStarted, OwnServer};
+use super::own::{OwnServer, StartFailure};
 use crate::cli::{
     caller::mint,
     client::{Bearer, parse},
     output::remark,
     problem::{Kind, Problem},
-    reply::Issued,
+    reply::IssuedCredential,
     server::{Server, ServerArgs},
 };
 
@@ -42,7 +42,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// The caller of the bridge's requests.
 #[derive(Debug, Clone)]
-pub(super) enum Who {
+pub(super) enum Caller {
     /// The holder of this credential.
     Holder(Bearer),
     /// A participant of a session, with a minted credential.
@@ -73,7 +73,7 @@ pub(super) enum Need {
 #[derive(Debug)]
 pub(super) struct Upstream {
     args: ServerArgs,
-    who: Who,
+    caller: Caller,
     target: Mutex<Target>,
     /// Separate from `target`, so that it can be stopped during a lookup.
     own: Mutex<Option<OwnServer>>,
@@ -88,7 +88,7 @@ impl Upstream {
     /// There is no server and none can be started, or it rejects the caller.
     pub(super) fn start(
         args: ServerArgs,
-        who: Who,
+        caller: Caller,
         session: Option<&str>,
     ) -> Result<Self, Problem> {
         let (server, own) = if args.server()?.is_named() {
@@ -97,15 +97,15 @@ impl Upstream {
             wait_or_start(&args, Duration::ZERO)?
         };
         let server = Arc::new(server);
-        let bearer = match &who {
-            Who::Holder(bearer) => {
+        let bearer = match &caller {
+            Caller::Holder(bearer) => {
                 if let Some(session) = session {
                     let call = server.client.get(&["v1", "sessions", session], &[]);
                     server.send(&call, Some(bearer))?;
                 }
                 bearer.clone()
             }
-            Who::Participant { session, participant } => {
+            Caller::Participant { session, participant } => {
                 match minted(&server, session, participant) {
                     Err(problem) if problem.code() == "SESSION_NOT_FOUND" => {
                         create(&server, session)?;
@@ -116,7 +116,7 @@ impl Upstream {
             }
         };
         let target = Mutex::new(Target { server, bearer, generation: 0, is_doubtful: false });
-        Ok(Self { args, who, target, own: Mutex::new(own) })
+        Ok(Self { args, caller, target, own: Mutex::new(own) })
     }
 
     /// Returns the server that was used last.
@@ -170,16 +170,18 @@ impl Upstream {
         Ok(target.clone())
     }
 
-    /// Returns the server with a new credential instead of that of `refused`; `None` if no
+    /// Returns the server with a new credential instead of that of `rejected`; `None` if no
     /// other can be minted.
     ///
     /// # Errors
     ///
     /// Minting failed.
-    pub(super) fn renewed(&self, refused: &Target) -> Result<Option<Target>, Problem> {
+    pub(super) fn renewed(&self, rejected: &Target) -> Result<Option<Target>, Problem> {
         let mut target = lock(&self.target);
-        if target.bearer == refused.bearer {
-            let Who::Participant { session, participant } = &self.who else { return Ok(None) };
+        if target.bearer == rejected.bearer {
+            let Caller::Participant { session, participant } = &self.caller else {
+                return Ok(None);
+            };
             target.bearer = minted(&target.server, session, participant)?;
         }
         Ok(Some(target.clone()))
@@ -187,7 +189,7 @@ impl Upstream {
 
     /// Returns true if [`Upstream::renewed`] can mint a new credential.
     pub(super) fn is_renewable(&self) -> bool {
-        matches!(self.who, Who::Participant { .. })
+        matches!(self.caller, Caller::Participant { .. })
     }
 
     /// Returns true if the server runs in this process.
@@ -243,8 +245,8 @@ fn wait_or_start(
                     remark(&format!("started a server at {url} on the data folder {folder}"));
                     return Ok((args.server()?, Some(own)));
                 }
-                Err(NotStarted::FolderInUse(_)) if begin.elapsed() < START_TIME_MAX => {}
-                Err(NotStarted::FolderInUse(problem) | NotStarted::Other(problem)) => {
+                Err(StartFailure::FolderInUse(_)) if begin.elapsed() < START_TIME_MAX => {}
+                Err(StartFailure::FolderInUse(problem) | StartFailure::Other(problem)) => {
                     return Err(problem);
                 }
             }
@@ -259,7 +261,7 @@ fn wait_or_start(
 /// Mints a credential for `participant`.
 fn minted(server: &Server, session: &str, participant: &str) -> Result<Bearer, Problem> {
     let reply = mint(server, session, participant, None)?;
-    parse(&reply, &server.client).map(|it: Issued| Bearer(it.credential))
+    parse(&reply, &server.client).map(|it: IssuedCredential| Bearer(it.credential))
 }
 
 /// Creates `session`. It is not an error if another process was faster.

@@ -45,10 +45,10 @@ fn a_command_in_a_warning_is_not_wrapped() {
     let output = Output { is_json: false, width: 40 };
     let command = format!("  shared-context serve --data /{} --accept-loss", "x".repeat(40));
     let text = format!("restore from a backup what was kept together; or begin by:\n{command}");
-    let told = output.warning("next: ", "      ", &text);
-    assert_eq!(told.lines().count(), 3, "{told}");
-    assert_eq!(told.lines().last().unwrap(), format!("      {command}"));
-    assert!(told.lines().take(2).all(|it| it.chars().count() <= 40), "{told}");
+    let wrapped = output.warning("next: ", "      ", &text);
+    assert_eq!(wrapped.lines().count(), 3, "{wrapped}");
+    assert_eq!(wrapped.lines().last().unwrap(), format!("      {command}"));
+    assert!(wrapped.lines().take(2).all(|it| it.chars().count() <= 40), "{wrapped}");
 }
 
 /// Regression test: with `--json` the same characters reached the terminal unescaped.

@@ -42,7 +42,7 @@ pub(crate) struct Entry {
 
 /// Reply of `read`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Read {
+pub(crate) struct ReadReply {
     #[serde(flatten)]
     pub(crate) entry: Entry,
     pub(crate) value: String,
@@ -50,14 +50,14 @@ pub(crate) struct Read {
 
 /// Reply of `read_batch`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct BatchRead {
-    entries: Vec<Read>,
+pub(crate) struct ReadBatchReply {
+    entries: Vec<ReadReply>,
     missing: Vec<String>,
 }
 
 /// Reply of `write`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Written {
+pub(crate) struct WriteReply {
     #[serde(flatten)]
     pub(crate) entry: Entry,
     #[serde(default)]
@@ -73,7 +73,7 @@ pub(crate) struct Warning {
 
 /// Reply of `delete`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Deleted {
+pub(crate) struct DeleteReply {
     #[serde(rename = "deleted")]
     pub(crate) key: String,
     pub(crate) previous_version: u64,
@@ -83,14 +83,14 @@ pub(crate) struct Deleted {
 
 /// Reply of `write_batch`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct BatchWritten {
-    written: Vec<Written>,
-    deleted: Vec<Deleted>,
+pub(crate) struct WriteBatchReply {
+    written: Vec<WriteReply>,
+    deleted: Vec<DeleteReply>,
 }
 
 /// Reply of `redact`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Redacted {
+pub(crate) struct RedactReply {
     #[serde(rename = "redacted")]
     key: String,
     digests: Vec<String>,
@@ -99,7 +99,7 @@ pub(crate) struct Redacted {
 
 /// Reply of `redact_rounds`.
 #[derive(Debug, Deserialize)]
-pub(crate) struct RoundsRedacted {
+pub(crate) struct RedactRoundsReply {
     places: u64,
     markers: Vec<String>,
     revision: u64,
@@ -171,14 +171,14 @@ impl Human for Listing {
     }
 }
 
-impl Human for Read {
+impl Human for ReadReply {
     /// Formats the value, and below it the metadata.
     fn human(&self, _: Output) -> String {
         format!("{}\n\n{DIMMED}{}{DIMMED:#}\n", plain(&self.value), self.entry.line())
     }
 }
 
-impl Human for BatchRead {
+impl Human for ReadBatchReply {
     fn human(&self, output: Output) -> String {
         let mut text =
             self.entries.iter().map(|it| it.human(output)).collect::<Vec<_>>().join("\n");
@@ -190,7 +190,7 @@ impl Human for BatchRead {
     }
 }
 
-impl Human for Written {
+impl Human for WriteReply {
     /// Formats the written entry and the warnings.
     fn human(&self, _: Output) -> String {
         let Entry { key, version, value_size_tokens, revision, .. } = &self.entry;
@@ -206,7 +206,7 @@ impl Human for Written {
     }
 }
 
-impl Human for Deleted {
+impl Human for DeleteReply {
     /// Formats the deleted key.
     fn human(&self, _: Output) -> String {
         let Self { key, previous_version, revision } = self;
@@ -218,14 +218,14 @@ impl Human for Deleted {
     }
 }
 
-impl Human for BatchWritten {
+impl Human for WriteBatchReply {
     fn human(&self, output: Output) -> String {
         let written = self.written.iter().map(|it| it.human(output));
         written.chain(self.deleted.iter().map(|it| it.human(output))).collect()
     }
 }
 
-impl Human for RoundsRedacted {
+impl Human for RedactRoundsReply {
     fn human(&self, _: Output) -> String {
         let Self { places, markers, revision } = self;
         if *places == 0 {
@@ -243,7 +243,7 @@ impl Human for RoundsRedacted {
     }
 }
 
-impl Human for Redacted {
+impl Human for RedactReply {
     fn human(&self, _: Output) -> String {
         let Self { key, digests, revision } = self;
         let values = counted(digests.len().try_into().unwrap_or(u64::MAX), "value");

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{
     super::output::{BOLD, DIMMED, Output, counted, gauge, grouped, instant, plain, table},
-    Human, Read, SnapshotInfo, snapshot,
+    Human, ReadReply, SnapshotInfo, snapshot,
 };
 
 /// The number of lines shown of each value on a screen with several.
@@ -39,18 +39,18 @@ pub(crate) struct Config {
 
 /// An issued credential.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Issued {
+pub(crate) struct IssuedCredential {
     pub(crate) credential: String,
     pub(crate) expires_at: String,
 }
 
 /// A new session and its orchestrator's credential.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Made {
+pub(crate) struct CreatedSession {
     #[serde(flatten)]
     session: Session,
     #[serde(flatten)]
-    issued: Issued,
+    issued: IssuedCredential,
 }
 
 /// A page of sessions.
@@ -64,7 +64,7 @@ pub(crate) struct Sessions {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Inspection {
     pub(crate) session: Session,
-    entries: Vec<Read>,
+    entries: Vec<ReadReply>,
     snapshots: Vec<SnapshotInfo>,
     history: HistoryUse,
     changes: ChangesUse,
@@ -113,10 +113,10 @@ impl Human for Session {
     }
 }
 
-impl Human for Made {
+impl Human for CreatedSession {
     /// Formats the session, and how to use the credential.
     fn human(&self, output: Output) -> String {
-        let Issued { credential, expires_at } = &self.issued;
+        let IssuedCredential { credential, expires_at } = &self.issued;
         format!(
             "{}\n{DIMMED}The orchestrator's credential, until {expires_at}; it is not shown \
              again:{DIMMED:#}\n  export SHARED_CONTEXT_TOKEN={BOLD}{credential}{BOLD:#}\n",
@@ -175,7 +175,7 @@ impl Human for Inspection {
             self.next_expiry.as_ref().map(|it| ("next expiry", format!("{} UTC", instant(it)))),
         );
         text.push_str(&facts(&more));
-        for Read { entry, value } in &self.entries {
+        for ReadReply { entry, value } in &self.entries {
             let _ = write!(text, "\n{DIMMED}{}{DIMMED:#}\n", entry.line());
             text.push_str(&output.value(value, VALUE_LINES_MAX));
         }

@@ -9,7 +9,7 @@ use super::{
     super::output::{
         BOLD, DIMMED, GREEN, Output, RED, YELLOW, counted, grouped, instant, plain, table,
     },
-    Human, Read,
+    Human, ReadReply,
 };
 
 /// Reply of `snapshot`.
@@ -33,10 +33,10 @@ pub(crate) struct Snapshots {
 
 /// Reply of `read_snapshot`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct SnapshotRead {
+pub(crate) struct ReadSnapshotReply {
     #[serde(flatten)]
     info: SnapshotInfo,
-    entries: Vec<Read>,
+    entries: Vec<ReadReply>,
 }
 
 /// Reply of `diff_snapshots`.
@@ -73,7 +73,7 @@ struct Changed {
 
 /// Reply of `restore_snapshot`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Restored {
+pub(crate) struct RestoreReply {
     #[serde(rename = "restored")]
     label: String,
     written: Vec<Rewritten>,
@@ -91,7 +91,7 @@ struct Rewritten {
 
 /// Reply of `delete_snapshot`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct SnapshotDeleted {
+pub(crate) struct DeleteSnapshotReply {
     #[serde(rename = "deleted_snapshot")]
     label: String,
 }
@@ -145,7 +145,7 @@ pub(super) fn listed(snapshots: &[SnapshotInfo], output: Output) -> String {
     table(output, &header, snapshots.iter().map(row).collect())
 }
 
-impl Human for SnapshotRead {
+impl Human for ReadSnapshotReply {
     /// Formats the snapshot, each entry with its value.
     fn human(&self, output: Output) -> String {
         let SnapshotInfo { label, note, taken_by, taken_at, key_count, total_tokens, .. } =
@@ -162,7 +162,7 @@ impl Human for SnapshotRead {
             plain(note.as_deref().unwrap_or_default()),
             plain(&about)
         );
-        for Read { entry, value } in &self.entries {
+        for ReadReply { entry, value } in &self.entries {
             let _ = write!(text, "\n{DIMMED}{}{DIMMED:#}\n", entry.line());
             text.push_str(&output.value(value, usize::MAX));
         }
@@ -246,7 +246,7 @@ fn signed(number: i64) -> String {
     format!("{sign}{}", grouped(number.unsigned_abs()))
 }
 
-impl Human for Restored {
+impl Human for RestoreReply {
     fn human(&self, output: Output) -> String {
         let Self { label, written, deleted, unchanged, revision } = self;
         let mut text = format!(
@@ -271,7 +271,7 @@ impl Human for Restored {
     }
 }
 
-impl Human for SnapshotDeleted {
+impl Human for DeleteSnapshotReply {
     fn human(&self, _: Output) -> String {
         let label = plain(&self.label);
         format!("{GREEN}✓{GREEN:#} snapshot {BOLD}{label}{BOLD:#} deleted\n")

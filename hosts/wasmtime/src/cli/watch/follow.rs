@@ -10,8 +10,8 @@ use std::{
 };
 
 use crate::cli::{
-    caller::AnyoneArgs,
-    client::{Stream, parse, refusal},
+    caller::CallerOrAdminArgs,
+    client::{Stream, parse, rejection},
     event::{Event, Events},
     problem::{Kind, Problem},
     reply::Commit,
@@ -27,7 +27,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(8);
 pub(super) struct Follow {
     pub(super) session: String,
     pub(super) keys: Option<String>,
-    pub(super) anyone: AnyoneArgs,
+    pub(super) caller: CallerOrAdminArgs,
     pub(super) server_args: ServerArgs,
     pub(super) server: Server,
     /// The revision of the last commit that was reported or can be skipped.
@@ -36,7 +36,7 @@ pub(super) struct Follow {
 
 /// An update for the watching user.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum Update {
     /// A connection was opened; it starts after this revision.
     Connected(u64),
     /// A commit: its JSON and the parsed value.
@@ -46,24 +46,24 @@ pub(super) enum Told {
 }
 
 impl Follow {
-    /// Reports updates through `tell` until it breaks.
+    /// Reports updates through `report` until it breaks.
     ///
     /// # Errors
     ///
     /// The first connection fails, or the stream ends for good.
     pub(super) fn run(
         mut self,
-        mut tell: impl FnMut(Told) -> ControlFlow<()>,
+        mut report: impl FnMut(Update) -> ControlFlow<()>,
     ) -> Result<(), Problem> {
         let mut events = self.connect()?;
         loop {
-            if tell(Told::Connected(self.after)).is_break() {
+            if report(Update::Connected(self.after)).is_break() {
                 return Ok(());
             }
-            let Continue(reason) = self.read(&mut events, &mut tell)? else { return Ok(()) };
+            let Continue(reason) = self.read(&mut events, &mut report)? else { return Ok(()) };
             // Changes that were left out of the stream need not be requested again.
             self.after = events.last_id().parse().map_or(self.after, |id| self.after.max(id));
-            if tell(Told::Lost(reason)).is_break() {
+            if report(Update::Lost(reason)).is_break() {
                 return Ok(());
             }
             events = self.reconnect()?;
@@ -74,7 +74,7 @@ impl Follow {
     fn read(
         &mut self,
         events: &mut Events<Stream>,
-        tell: &mut impl FnMut(Told) -> ControlFlow<()>,
+        report: &mut impl FnMut(Update) -> ControlFlow<()>,
     ) -> Result<ControlFlow<(), String>, Problem> {
         loop {
             let Event { name, data } = match events.next() {
@@ -87,19 +87,19 @@ impl Follow {
                     let commit: Commit = parse(data.as_bytes(), &self.server.client)?;
                     if commit.revision > self.after {
                         self.after = commit.revision;
-                        if tell(Told::Commit(data, commit)).is_break() {
+                        if report(Update::Commit(data, commit)).is_break() {
                             return Ok(Break(()));
                         }
                     }
                 }
                 "end" => {
-                    let Some(failure) = refusal(data.as_bytes()) else {
+                    let Some(failure) = rejection(data.as_bytes()) else {
                         return Ok(Continue("the server ended it".to_owned()));
                     };
-                    let problem = Problem::refused(failure);
+                    let problem = Problem::rejected(failure);
                     // An expired credential is replaced if another can be minted.
-                    let is_renewed = problem.code() == "UNAUTHENTICATED" && self.anyone.is_minted();
-                    return if is_renewed || is_passing(&problem) {
+                    let is_renewed = problem.code() == "UNAUTHENTICATED" && self.caller.is_minted();
+                    return if is_renewed || is_temporary(&problem) {
                         Ok(Continue(problem.message().to_owned()))
                     } else {
                         Err(problem)
@@ -120,7 +120,7 @@ impl Follow {
         loop {
             thread::sleep(pause);
             match self.connect() {
-                Err(problem) if is_passing(&problem) => {}
+                Err(problem) if is_temporary(&problem) => {}
                 connected => return connected,
             }
             pause = pause.saturating_mul(2).min(PAUSE_MAX);
@@ -134,7 +134,7 @@ impl Follow {
         if found.is_expected() {
             self.server = found;
         }
-        let bearer = self.anyone.lasting_bearer(&self.server, &self.session)?;
+        let bearer = self.caller.lasting_bearer(&self.server, &self.session)?;
         let query: Vec<_> = self.keys.iter().map(|it| ("keys", it.clone())).collect();
         let client = &self.server.client;
         let call = client.get(&["v1", "sessions", &self.session, "changes"], &query);
@@ -152,7 +152,7 @@ fn broken(error: &io::Error) -> String {
 }
 
 /// Returns true if the problem is temporary.
-fn is_passing(problem: &Problem) -> bool {
+fn is_temporary(problem: &Problem) -> bool {
     problem.kind() == Kind::Unreachable
         || matches!(problem.code(), "STORAGE_UNAVAILABLE" | "RATE_LIMITED")
 }

@@ -17,9 +17,9 @@ use std::{
     thread,
 };
 
-use self::follow::{Follow, Told};
+use self::follow::{Follow, Update};
 use super::{
-    caller::AnyoneArgs,
+    caller::CallerOrAdminArgs,
     client::parse,
     output::{Output, remark},
     problem::Problem,
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "REVISION")]
     since: Option<u64>,
     #[command(flatten)]
-    anyone: AnyoneArgs,
+    caller: CallerOrAdminArgs,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
 /// A message to the printing thread.
 enum Message {
     /// An update of the followed session.
-    Told(Told),
+    Update(Update),
     /// Following ended with this problem.
     Ended(Problem),
     /// The user stopped the command.
@@ -70,26 +70,26 @@ enum Message {
 
 /// Runs `watch` until a signal stops it.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
-    let Arguments { session, since, anyone, .. } = arguments;
+    let Arguments { session, since, caller, .. } = arguments;
     let server = arguments.server.server()?;
     let mut after = match since {
         Some(since) => *since,
-        None => revision(session, anyone, &server)?,
+        None => revision(session, caller, &server)?,
     };
     let follow = arguments.follow(server, after);
     for message in messages(follow)? {
         match message {
-            Message::Told(Told::Connected(revision)) => {
+            Message::Update(Update::Connected(revision)) => {
                 after = revision;
                 remark(&format!("watching {session} after revision {after}"));
             }
-            Message::Told(Told::Commit(document, commit)) => {
+            Message::Update(Update::Commit(document, commit)) => {
                 if output.next(document.as_bytes(), || commit.human(output))?.is_break() {
                     return Ok(());
                 }
                 after = commit.revision;
             }
-            Message::Told(Told::Lost(reason)) => {
+            Message::Update(Update::Lost(reason)) => {
                 remark(&format!("the connection broke ({reason}); connecting again"));
             }
             Message::Ended(problem) => return Err(problem),
@@ -108,7 +108,7 @@ impl Arguments {
         Follow {
             session: self.session.clone(),
             keys: self.keys.clone(),
-            anyone: self.anyone.clone(),
+            caller: self.caller.clone(),
             server_args: self.server.clone(),
             server,
             after,
@@ -117,8 +117,8 @@ impl Arguments {
 }
 
 /// Returns the revision of `session`.
-fn revision(session: &str, anyone: &AnyoneArgs, server: &Server) -> Result<u64, Problem> {
-    let bearer = anyone.bearer(server, session)?;
+fn revision(session: &str, caller: &CallerOrAdminArgs, server: &Server) -> Result<u64, Problem> {
+    let bearer = caller.bearer(server, session)?;
     let call = server.client.get(&["v1", "sessions", session], &[]);
     let reply = server.send(&call, Some(&bearer))?;
     parse(&reply, &server.client).map(|it: Session| it.revision)
@@ -130,9 +130,9 @@ fn messages(follow: Follow) -> Result<Receiver<Message>, Problem> {
     let interrupt = sender.clone();
     // If the receiver is gone, the command has stopped already.
     on_signal(move || drop(interrupt.send(Message::Interrupted)))?;
-    let tell = sender.clone();
+    let updates = sender.clone();
     let follow = move || {
-        let ended = follow.run(|told| match tell.send(Message::Told(told)) {
+        let ended = follow.run(|update| match updates.send(Message::Update(update)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         });

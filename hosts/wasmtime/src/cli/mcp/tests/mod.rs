@@ -28,7 +28,7 @@ use super::{
     bridge::{Bridge, Lanes},
     input::Input,
     output::Output,
-    upstream::{Upstream, Who},
+    upstream::{Caller, Upstream},
     *,
 };
 use crate::cli::client::Bearer;
@@ -75,7 +75,7 @@ struct Command {
 
 /// A server that answers each request to `/mcp` with the next scripted answer, and then no
 /// more. It is always healthy and mints every requested credential.
-struct Scripted {
+struct ScriptedServer {
     url: String,
     answers: Arc<Mutex<VecDeque<String>>>,
     /// Summaries of the requests: method, RPC method, credential and MCP session.
@@ -106,7 +106,7 @@ fn problem(status: &str, headers: &str, code: &str) -> String {
     answer(status, headers, &body.to_string())
 }
 
-impl Scripted {
+impl ScriptedServer {
     fn new(answers: Vec<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -172,23 +172,23 @@ fn summary(head: &[String], body: &[u8]) -> String {
 }
 
 /// A client, the bridge and a scripted server.
-struct Place {
-    server: Scripted,
+struct Fixture {
+    server: ScriptedServer,
     bridge: Arc<Bridge>,
     lanes: Lanes,
     written: Receiver<String>,
     _folder: TempDir,
 }
 
-impl Place {
+impl Fixture {
     /// Creates a client whose credential can be minted anew.
     fn new(answers: Vec<String>) -> Self {
         let participant = "orchestrator".to_owned();
-        Self::with(Who::Participant { session: "s".to_owned(), participant }, answers)
+        Self::with(Caller::Participant { session: "s".to_owned(), participant }, answers)
     }
 
-    fn with(who: Who, answers: Vec<String>) -> Self {
-        let server = Scripted::new(answers);
+    fn with(caller: Caller, answers: Vec<String>) -> Self {
+        let server = ScriptedServer::new(answers);
         let folder = tempdir().unwrap();
         let [secret, admin_key] = ["s", "k"].map(|it| it.repeat(64));
         let mut keys = tempfile::NamedTempFile::new_in(folder.path()).unwrap();
@@ -197,7 +197,7 @@ impl Place {
         let data = folder.path().to_str().unwrap();
         let arguments = ["mcp", "s", "--url", &server.url, "--data", data];
         let arguments = Command::try_parse_from(arguments).unwrap().mcp;
-        let upstream = Upstream::start(arguments.server, who, None).unwrap();
+        let upstream = Upstream::start(arguments.server, caller, None).unwrap();
         let (lines, written) = Lines::new();
         let bridge = Arc::new(Bridge::new(upstream, Output::new(lines, channel().0)));
         let lanes = Lanes::new(&bridge).unwrap();
