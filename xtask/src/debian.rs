@@ -7,7 +7,7 @@
 //! found over a list of packages of its own; the machine's lists stay as they are.
 //!
 //! Apart from the compiler's packages nothing outside of the cache folder is
-//! touched: a library is kept there as a *sysroot*, which the compiler is told of.
+//! touched: a library is kept there as a *sysroot*, which the compiler gets as a flag.
 //!
 //! Invariant: a sysroot is used only by the very compiler that built it; its
 //! folder is named after the target, that compiler's package version and how it
@@ -245,7 +245,7 @@ fn apt_settings(packages: &Path) -> String {
     )
 }
 
-/// Returns what the compiler is told of the linker for `target`: that of the Rust in use,
+/// Returns the compiler's flags for the linker for `target`: that of the Rust in use,
 /// for Debian's compiler brings none.
 fn linker(root: &Path, target: Target) -> Result<Vec<String>> {
     let rustc = |what: &str| process::read(wasm_target::rustc(root).args(["--print", what]));

@@ -42,15 +42,15 @@ const MINIMIZE: &str = "-max_total_time=60";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub(crate) enum Target {
-    /// Requests of the JSON tool: the same bytes twice, a refusal changes nothing
+    /// Requests of the JSON tool: the same bytes twice, an error changes nothing
     JsonTool,
-    /// Requests of HTTP: documented answers, whole problems, nothing hidden told
+    /// Requests of HTTP: documented answers, whole problems, nothing hidden shown
     Rest,
     /// Messages to /mcp: one answer each, in both versions of the protocol
     Mcp,
-    /// Damaged rows: no panic, no answer from what can be told to be damaged
+    /// Damaged rows: no panic, no answer from what is detectably damaged
     Records,
-    /// Documents: exported as they were imported; what is refused leaves nothing
+    /// Documents: exported as they were imported; a rejected one leaves nothing
     Import,
     /// Credentials: nothing but what was minted is taken
     Credential,

@@ -1,5 +1,5 @@
 //! What tests a host in a program of its own: a crate, and targets of the conformance
-//! suite, which are told by variables where the host is.
+//! suite, which find the host by variables.
 //!
 //! Not here: what brings the host ([`crate::workerd`], [`crate::spin`]).
 
@@ -38,7 +38,7 @@ pub(crate) enum Built {
 }
 
 impl HostTests {
-    /// Runs all. Everything runs, whichever fails: one run tells everything.
+    /// Runs all. Everything runs, whichever fails: one run shows everything.
     pub(crate) fn all(
         &self,
         workspace: &Workspace,
@@ -69,7 +69,7 @@ impl HostTests {
         test(workspace, variables, &self.selection(&files, &chosen), &names)
     }
 
-    /// Returns what cargo is told to test of the crate, which has `files`: `chosen`, or all.
+    /// Returns the arguments by which cargo tests the crate, which has `files`: `chosen`, or all.
     fn selection(&self, files: &[String], chosen: &[String]) -> Vec<String> {
         let (of, all) = match self.built {
             Built::Alone => (vec!["--package", self.package], &[][..]),
@@ -97,7 +97,7 @@ impl HostTests {
     }
 }
 
-/// Runs what cargo is told, which gets `variables` and `passed`.
+/// Runs cargo with these arguments; the tests get `variables` and `passed`.
 fn test(
     workspace: &Workspace,
     variables: &Variables,
@@ -169,7 +169,7 @@ mod tests {
     /// What is chosen by name in the whole workspace would run another crate's file of
     /// that name as well.
     #[test]
-    fn a_file_of_tests_that_is_chosen_by_name_alone_has_a_name_of_its_own() {
+    fn files_of_tests_chosen_by_name_have_unique_names() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let workspace = Workspace { root, target: "target".into(), packages: Vec::new() };
         let mut files = BTreeMap::new();

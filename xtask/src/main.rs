@@ -19,6 +19,7 @@ mod npm;
 mod process;
 mod program;
 mod pypi;
+mod requirements;
 mod serve_spin;
 mod serve_worker;
 mod serving;
@@ -40,6 +41,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::{
+    requirements::Requirement,
     stages::{Selection, Stage},
     workspace::Workspace,
 };
@@ -116,7 +118,7 @@ enum Command {
     Sim(Passed),
     /// Check what takes a minute: formatting, layers, lints, and the tests of the rules
     Check,
-    /// Prove everything, stage by stage
+    /// Run every check, stage by stage
     Test {
         #[command(flatten)]
         selection: Selection,
@@ -128,7 +130,7 @@ enum Command {
     Fuzz(fuzz::Options),
     /// Let schemathesis test the HTTP interface; arguments go to it, such as --seed
     Api(Passed),
-    /// Let strangers' programs test /mcp; arguments go to the tests, such as parts of names
+    /// Let third-party programs test /mcp; arguments go to the tests, such as parts of names
     Mcp(Passed),
     /// Test the Worker under workerd; arguments name files of its tests, or parts of names
     Workers(Passed),
@@ -159,6 +161,9 @@ enum Artifact {
 impl Artifact {
     /// Builds it, and what it is made of.
     fn build(self, workspace: &Workspace) -> Result<()> {
+        if matches!(self, Self::Worker | Self::All) {
+            requirements::ensure([Requirement::Npm])?;
+        }
         if self != Self::Worker {
             component::build(workspace)?;
         }

@@ -1,4 +1,4 @@
-//! What strangers' programs say of `/mcp`: brings them, and runs `tests/mcp`.
+//! Third-party programs test `/mcp`: installs them, and runs `tests/mcp`.
 //!
 //! They come from npm and `PyPI`, each pinned by version and digest in `tests/mcp`,
 //! and no script of theirs runs while they are installed.
@@ -28,7 +28,7 @@ pub(crate) const PYPI: pypi::Pins = pypi::Pins {
     does: "tests /mcp",
 };
 
-/// Brings the strangers, builds all and lets them look; `arguments` name tests, and
+/// Installs the programs, builds all and runs the tests; `arguments` name tests, and
 /// `variables` say at what else than the server.
 pub(crate) fn check(
     workspace: &Workspace,

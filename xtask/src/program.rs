@@ -9,7 +9,7 @@ use crate::{component, console, process, workspace::Workspace};
 
 const PACKAGE: &str = "shared-context-wasmtime";
 const PROGRAM: &str = "shared-context";
-/// What cargo is told to build the program without WebAssembly.
+/// Cargo's arguments for the program without WebAssembly.
 const NATIVE: [&str; 7] = [
     "--package",
     PACKAGE,

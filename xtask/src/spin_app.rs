@@ -1,7 +1,7 @@
 //! Builds the example `examples/spin-app`: an app as its developer builds it, with
 //! Spin's own SDK, in a workspace of its own.
 //!
-//! `spin build` runs the same cargo command; here it is told of a compiler that has
+//! `spin build` runs the same cargo command; here it gets a compiler that has
 //! the target.
 
 use std::{fs, path::PathBuf};

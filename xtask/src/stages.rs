@@ -1,6 +1,6 @@
 //! `cargo xtask test`: the whole proof, stage by stage.
 //!
-//! All stages run even when one fails, so that one run tells everything; only
+//! All stages run even when one fails, so that one run shows everything; only
 //! what the others stand on ends it.
 
 use std::{
@@ -17,7 +17,9 @@ use crate::{
     component,
     console::{self, Outcome},
     fuzz::{self, CARGO_FUZZ},
-    mcp, process, program, spin, tidy, wasm_target, worker, workerd,
+    mcp, process, program,
+    requirements::{self, Requirement},
+    spin, tidy, wasm_target, worker, workerd,
     workspace::Workspace,
 };
 
@@ -51,11 +53,11 @@ pub(crate) enum Stage {
     Fuzz,
     /// What schemathesis says of the HTTP interface, by its own `OpenAPI` document
     Api,
-    /// What strangers' programs say of /mcp: the official suite, the inspector, clients
+    /// What third-party programs say of /mcp: the official suite, the inspector, clients
     Mcp,
     /// What runs on Cloudflare, under the real workerd: conformance, kills, deployment
     Workers,
-    /// What runs on Spin, on an emulator for it: conformance, kills, the example
+    /// What runs on Spin, in an emulator: conformance, kills, the example
     Spin,
     /// The documentation builds without a warning
     Doc,
@@ -127,6 +129,16 @@ impl Stage {
         )
     }
 
+    /// Returns the programs of this machine that the stage needs.
+    fn requirements(self) -> &'static [Requirement] {
+        match self {
+            Self::Fuzz => &[Requirement::CppCompiler],
+            Self::Api => &[Requirement::Python],
+            Self::Mcp | Self::Workers | Self::Spin => &[Requirement::Npm, Requirement::Python],
+            _ => &[],
+        }
+    }
+
     /// Returns whether nothing after this stage can succeed without it.
     fn is_foundation(self) -> bool {
         matches!(self, Self::Setup | Self::Build)
@@ -188,9 +200,11 @@ pub(crate) fn ci(workspace: &Workspace) -> Result<()> {
 
 /// Runs the chosen stages and sums up.
 pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<()> {
+    let stages = selection.stages();
+    requirements::ensure(stages.iter().flat_map(|it| it.requirements()).copied())?;
     let started = Instant::now();
     let mut results: Vec<(Stage, Outcome, Duration)> = Vec::new();
-    for stage in selection.stages() {
+    for stage in stages {
         let is_blocked = results
             .iter()
             .any(|(earlier, outcome, _)| earlier.is_foundation() && *outcome != Outcome::Passed);

@@ -21,7 +21,7 @@ use crate::{
 
 /// Cargo keeps a module under the name of its crate, and so compiles a crate that is
 /// wanted with two features each time anew. Where this variable is set, which its
-/// authors keep for the compiler's own build, the name tells the features too. Without
+/// authors keep for the compiler's own build, the name has the features too. Without
 /// it all would take longer, and be the same.
 const NAMED_APART: &str = "__CARGO_DEFAULT_LIB_METADATA";
 

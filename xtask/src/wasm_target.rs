@@ -27,12 +27,12 @@ pub(crate) enum Target {
     Wasi,
 }
 
-/// What a build for a target must be told besides the target's name.
+/// What a build for a target needs besides the target's name.
 #[derive(Debug, Default)]
 pub(crate) struct WasmTarget {
     /// The compiler, when it is another one than cargo takes by itself.
     pub(crate) rustc: Option<PathBuf>,
-    /// What it is told.
+    /// The flags of the compiler.
     pub(crate) flags: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct RenamedFolder {
 }
 
 impl RenamedFolder {
-    /// Returns what the compiler is told.
+    /// Returns the flags of the compiler.
     pub(crate) fn flag(&self) -> String {
         format!("--remap-path-prefix={}={}", self.path.display(), self.name)
     }

@@ -1,7 +1,7 @@
 //! `cargo xtask workers`: what tests the Worker under the real workerd.
 //!
 //! The tests are in `tests/workers`, in the targets `workerd` and `jco` of the
-//! conformance suite, and in `tests/mcp`; they are told here where workerd and the
+//! conformance suite, and in `tests/mcp`; they get here the paths of workerd and the
 //! Worker are. That wrangler would deploy the Worker is shown without the network.
 
 use std::{ffi::OsString, fs, path::PathBuf, process::Command};

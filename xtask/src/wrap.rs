@@ -1,5 +1,5 @@
 //! Wraps a wasm module as a component by the world that was compiled into it, and
-//! refuses it when it could reach more than it may.
+//! rejects it if it could reach more than it may.
 //!
 //! Not here: where a module comes from ([`crate::wasm_build`]), and what becomes of the
 //! component.

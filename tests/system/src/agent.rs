@@ -89,7 +89,7 @@ impl Agent {
         agent
     }
 
-    /// Creates the same, of a program that does not read what it is told.
+    /// Creates the same, of a program that does not read its input.
     pub fn spawn_stalled(folder: &Path, version: &str, arguments: &[&str]) -> Self {
         Self::new(folder, version, arguments, &[])
     }
@@ -177,7 +177,7 @@ impl Agent {
         self.answer(id)
     }
 
-    /// Calls a tool, which must do as it is told; returns what it says.
+    /// Calls a tool, which must succeed; returns its result.
     #[track_caller]
     pub fn use_tool(&mut self, name: &str, arguments: &Value) -> Value {
         let answer = self.ask("tools/call", json!({"name": name, "arguments": arguments}));

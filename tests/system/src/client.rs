@@ -175,7 +175,7 @@ impl Answer {
         self.json()
     }
 
-    /// Returns the message of a refusal; the answer must have `status` and `code`.
+    /// Returns the message of an error; the answer must have `status` and `code`.
     #[track_caller]
     pub fn refused(&self, status: u16, code: &str) -> String {
         let body = self.expect(status);

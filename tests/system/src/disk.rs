@@ -46,7 +46,7 @@ SYNC(fsync)
 SYNC(fdatasync)
 "#;
 
-/// A disk whose syncs of the write-ahead log fail or stall while it is told to.
+/// A disk whose syncs of the write-ahead log fail or stall on demand.
 #[derive(Debug)]
 pub struct FailingSync {
     folder: TempDir,
@@ -156,7 +156,7 @@ fn attempt(command: &mut Command) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(said.trim().to_owned()) }
 }
 
-/// Someone who is not the superuser, whom permissions would not stop.
+/// A user other than the superuser, whom permissions would not stop.
 #[derive(Debug)]
 pub struct Commoner {
     folder: TempDir,

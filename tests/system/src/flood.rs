@@ -24,7 +24,7 @@ use crate::{Client, Server};
 const LOOK: Duration = Duration::from_millis(20);
 /// How many behave.
 const CALM: usize = 4;
-/// Those who behave and are refused try again so often.
+/// How often a well-behaved client tries again after a rejection.
 const TRIES_MAX: usize = 20;
 
 /// A flood that goes on: who makes it looks here when to end.
@@ -73,7 +73,7 @@ pub struct Measured {
 #[derive(Debug, Clone)]
 pub struct Times {
     sorted: Vec<Duration>,
-    /// How often a client was refused, or lost its connection, and had to try again.
+    /// How often a client was rejected, or lost its connection, and had to try again.
     pub again: usize,
 }
 

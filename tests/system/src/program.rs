@@ -1,6 +1,6 @@
 //! Where the program is.
 //!
-//! Cargo tells tests of other packages nothing of it, so it is looked for where
+//! Cargo does not pass its path to tests of other packages, so it is looked for where
 //! cargo puts it, and built when it is missing or older than its sources.
 
 use std::{

@@ -48,7 +48,7 @@ impl Connection {
         Self { stream, read: Vec::new() }
     }
 
-    /// Sends `bytes`. Tells whether all were taken: a server that refuses early
+    /// Sends `bytes`. Returns true if all were taken: a server that rejects early
     /// may stop reading.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         let body = bytes.as_ref().windows(4).position(|it| it == b"\r\n\r\n");
@@ -118,7 +118,7 @@ impl Connection {
 }
 
 impl RawAnswer {
-    /// Returns the code of a refusal, if the body is one.
+    /// Returns the code of an error, if the body is one.
     pub fn code(&self) -> Option<String> {
         let body: Value = serde_json::from_str(&self.body).ok()?;
         body["error"]["code"].as_str().map(str::to_owned)

@@ -33,7 +33,7 @@ const STRETCH_MAX: usize = 32;
 const VALUES: [&str; 6] = ["value", "file_text", "old_str", "new_str", "insert_text", "content"];
 /// Those whose text opens something.
 const SECRETS: [&str; 3] = ["credential", "secret", "admin_key"];
-/// Those whose text names something, or says why: audit logs tell them.
+/// Those whose text names something, or gives a reason: audit logs contain them.
 const NAMES: [&str; 8] =
     ["key", "label", "reason", "participant", "session_id", "session", "request_id", "written_by"];
 

@@ -112,7 +112,7 @@ impl Setup {
         self.try_start().unwrap_or_else(|it| panic!("the server did not start: {it:?}"))
     }
 
-    /// Starts the server, which must refuse to.
+    /// Starts the server, which must fail.
     #[track_caller]
     pub fn refused(self) -> Refusal {
         match self.try_start() {

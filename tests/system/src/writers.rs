@@ -1,4 +1,4 @@
-//! Many writers at once, and the account of what they were told: whatever was
+//! Many writers at once, and the account of their answers: whatever was
 //! acknowledged must be stored, once, and nothing else.
 //!
 //! What is stored is asked for in three ways that must agree: the audit trail,
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::Client;
 
-/// One write that was sent, and what its writer was told.
+/// One write that was sent, and its answer.
 #[derive(Debug, Clone)]
 pub struct Write {
     session: String,
@@ -114,7 +114,7 @@ impl Write {
         self.took
     }
 
-    /// Sends it; returns it with what was told, and the key's version if that was
+    /// Sends it; returns it with the answer, and the key's version if that was
     /// part of it.
     fn sent(mut self, client: &Client) -> (Self, Option<u64>) {
         let mut request = json!({"action": "write", "key": self.key, "value": self.value});
@@ -185,9 +185,9 @@ pub fn run<T>(
 pub struct Figures {
     /// Writes that were acknowledged.
     pub acknowledged: usize,
-    /// Writes refused for a version that was not there any more.
+    /// Writes rejected for a version that was not there any more.
     pub refused: usize,
-    /// Writes whose writer was not told what became of them.
+    /// Writes of unknown outcome.
     pub in_doubt: usize,
     /// How many of those are stored.
     pub in_doubt_stored: usize,
@@ -236,7 +236,7 @@ impl Account {
     }
 
     /// Compares `writes`, all that were sent since the last time, with what is
-    /// stored in `sessions`, as the operator is told.
+    /// stored in `sessions`, as the operator's list shows.
     pub fn check(&mut self, admin: &Client, sessions: &[String], writes: &[Write]) {
         for session in sessions {
             let writes = writes.iter().filter(|it| it.session == *session).collect();

@@ -167,7 +167,7 @@ fn back_up(by: By) {
 }
 
 #[test]
-fn a_backup_of_a_busy_server_has_all_that_was_acknowledged_before() {
+fn a_backup_of_a_busy_server_has_all_acknowledged_writes() {
     back_up(By::Library);
 }
 
@@ -192,7 +192,7 @@ fn without_mark() -> (TempDir, TempDir, Server) {
     (folder, backup, server)
 }
 
-/// The order of the recipe matters: a mark that is copied last tells of writes that the
+/// The order of the recipe matters: a mark that is copied last names writes that the
 /// copy of the database does not have.
 #[test]
 fn a_backup_made_in_the_other_order_is_refused() {
@@ -204,7 +204,7 @@ fn a_backup_made_in_the_other_order_is_refused() {
 }
 
 #[test]
-fn a_backup_without_its_mark_is_refused_until_it_is_accepted_once() {
+fn a_backup_without_its_mark_must_be_accepted_once() {
     let (_folder, backup, server) = without_mark();
     let said = Setup::new(backup.path()).refused().said;
     assert!(said.contains("shared-context.mark is gone"), "{said}");

@@ -87,7 +87,7 @@ fn participants_call_from_a_terminal() {
     assert!(place.told(&["prompt", "a", "--as", "orchestrator"]).contains("current_phase"));
     let budget = place.json(&["prompt", "a", "--max-tokens", "300"]);
     assert!(budget["tokens"].as_u64().unwrap() <= 300, "{budget}");
-    // What the server refuses is told with its code.
+    // A rejection by the server is shown with its code.
     let missing = r#"{"action":"read","key":"missing"}"#;
     place.refused(
         &["call", "a", missing, "--as", "orchestrator"],

@@ -101,7 +101,7 @@ fn a_snapshot_is_taken_compared_restored_and_deleted() {
     place.refused(&forbidden, 1, "FORBIDDEN", &["orchestrator"]);
 }
 
-/// Returns the revisions that a `watch --json` told.
+/// Returns the revisions that a `watch --json` printed.
 fn revisions(watching: &Running) -> Vec<u64> {
     let out = watching.out();
     let whole = out.rfind('\n').map_or("", |end| &out[..end]);
@@ -110,7 +110,7 @@ fn revisions(watching: &Running) -> Vec<u64> {
 }
 
 #[test]
-fn a_watch_survives_restarts_without_losing_or_repeating_an_event() {
+fn a_watch_over_restarts_loses_and_repeats_no_event() {
     let mut place = place();
     let watching = place.start(&["watch", "a", "--json", "--since", "0"]);
     for round in 0..3 {
@@ -198,7 +198,7 @@ fn a_session_is_carried_elsewhere_as_a_document() {
     check_refused(place.piped(&["import", "-", "--as", "d"], &newer), 1, &["FORMAT_TOO_NEW"]);
     place.refused(&["import", &place.file("none")], 2, "USAGE", &["name a file"]);
     place.refused(&["export", "a", "-o", "/no/such/x"], 2, "FILE_NOT_WRITTEN", &["folder"]);
-    // Nothing but the session's id, which stands in it, tells a copy from the original.
+    // Nothing but the session's id, which stands in it, distinguishes a copy from the original.
     let copy = place.told(&["export", "b"]);
     place.told(&["session", "delete", "a", "--yes"]);
     place.told(&["import", &file]);

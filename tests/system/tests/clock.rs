@@ -70,7 +70,7 @@ fn written_at(answer: &Value) -> &str {
 }
 
 #[test]
-fn a_clock_that_jumps_back_repeats_the_last_instant_and_keeps_the_order() {
+fn a_backward_clock_jump_repeats_the_last_instant() {
     let folder = tempfile::tempdir().unwrap();
     let clock = HandClock(Arc::new(AtomicU64::new(START)));
     let place = Place::start(folder.path(), &clock);
@@ -99,7 +99,7 @@ fn a_clock_that_jumps_back_repeats_the_last_instant_and_keeps_the_order() {
 }
 
 #[test]
-fn a_clock_that_jumps_does_not_make_credentials_live_longer_than_they_should() {
+fn a_clock_jump_does_not_prolong_credentials() {
     let folder = tempfile::tempdir().unwrap();
     let clock = HandClock(Arc::new(AtomicU64::new(START)));
     let place = Place::start(folder.path(), &clock);

@@ -61,7 +61,7 @@ impl Place {
     }
 
     /// Checks that `credential` opens nothing of session `a`, and that the
-    /// refusal says why without repeating it.
+    /// error says why without repeating it.
     #[track_caller]
     fn check_refused(&self, what: &str, credential: &str, why: &str) {
         let client = self.admin.with_credential(credential);
@@ -246,7 +246,7 @@ fn a_new_data_folder_voids_every_credential() {
 }
 
 /// A revocation that was lost with the last commits left the revoked credential good.
-/// Nothing tells which credentials a lost commit revoked, so none stays good.
+/// Nobody knows which credentials a lost commit revoked, so none stays good.
 #[test]
 fn an_accepted_loss_voids_every_credential() {
     let Place { server, orchestrator: revoked, _folder: folder, .. } = Place::new();

@@ -122,7 +122,7 @@ fn a_thousand_idle_connections_do_not_stop_others() {
     drop(idle);
 }
 
-/// One agent in a loop is told to slow down; the others notice nothing.
+/// One agent in a loop is asked to slow down; the others notice nothing.
 #[test]
 fn an_agent_in_a_loop_is_held_back_and_the_others_are_not() {
     let folder = tempfile::tempdir().unwrap();

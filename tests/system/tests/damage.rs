@@ -1,5 +1,5 @@
 //! Database files that are not as the server left them. A server that opens one
-//! holds all that was acknowledged; any other refuses to start, names the file
+//! holds all that was acknowledged; any other does not start, names the file
 //! and says what to do, and changes nothing. Never is anything missing in
 //! silence.
 
@@ -169,7 +169,7 @@ fn a_database_cut_in_half_is_refused_after_a_clean_stop() {
 /// After a kill the log holds what the database lacks; as long as the two
 /// together are whole, nothing is lost.
 #[test]
-fn a_database_cut_in_half_after_a_kill_is_refused_or_completed_from_its_log() {
+fn a_database_truncated_after_a_kill_is_rejected_or_repaired() {
     let folder = left_by(End::Stopped);
     // More writes than the database has seen: they are in the log only.
     let server = Server::start(folder.path());
@@ -265,7 +265,7 @@ fn after_a_clean_stop_the_log_is_not_needed() {
 }
 
 /// Power that goes while the log is written leaves half a transaction at its
-/// end, which nobody was told of.
+/// end, which was never acknowledged.
 #[test]
 fn half_a_transaction_at_the_end_of_the_log_is_no_damage() {
     let folder = left_by(End::Killed);
@@ -295,7 +295,7 @@ fn the_database_of_another_program_is_refused() {
 /// `SQLite` takes a log that was cut, or is gone, for all there ever was: without the
 /// mark such a start lost acknowledged writes and said nothing.
 #[test]
-fn a_log_that_lost_commits_is_refused_until_the_loss_is_accepted() {
+fn a_log_that_lost_commits_is_rejected_until_accepted() {
     let folder = left_by(End::Killed);
     let bytes = length(&log(folder.path()));
     check(folder.path(), "no log", Outcome::Refused, |it| fs::remove_file(log(it)).unwrap());
@@ -340,7 +340,7 @@ fn a_database_rolled_back_or_swapped_is_refused() {
 
 /// One byte of one value: `SQLite` shows it to the agent as if it had been written.
 #[test]
-fn an_altered_value_is_refused_and_the_other_sessions_can_be_had() {
+fn an_altered_value_is_rejected_and_other_sessions_are_served() {
     let folder = left_by(End::Stopped);
     alter(folder.path(), &value(10, 3)[..9]);
     assert_eq!(start(folder.path(), "an altered value"), Outcome::Refused);
@@ -363,7 +363,7 @@ fn an_altered_value_is_refused_and_the_other_sessions_can_be_had() {
 /// The same while the server runs: who asks for it hears that the storage failed,
 /// the operator which row of which file it was, and nobody else notices.
 #[test]
-fn a_value_that_rots_under_a_running_server_fails_its_readers_only() {
+fn a_value_corrupted_at_run_time_fails_its_readers_only() {
     let folder = left_by(End::Stopped);
     let server = Server::start(folder.path());
     alter(folder.path(), &value(10, 3)[..9]);

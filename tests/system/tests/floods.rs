@@ -4,7 +4,7 @@
 //!
 //! The figures of a flood of full size, on a quiet machine with `ulimit -n 20000`:
 //! `SHARED_CONTEXT_FLOOD=full cargo test --release --workspace --test floods -- \
-//! --nocapture --test-threads 1`. How long anything takes is told and not judged, but
+//! --nocapture --test-threads 1`. How long anything takes is printed and not judged, but
 //! for bounds that only a server that is stuck exceeds.
 
 #![expect(clippy::unwrap_used, reason = "a test")]

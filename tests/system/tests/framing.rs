@@ -46,7 +46,7 @@ impl Place {
 /// In each, one reader sees a request without a body and a second one behind it,
 /// another sees one request. Whichever is right, the second is never carried out.
 #[test]
-fn what_can_be_read_as_one_request_or_two_is_read_as_none_or_one() {
+fn ambiguous_framing_is_read_as_one_request_or_none() {
     let place = Place::new();
     let write = place.write();
     let length = write.len() + 5;
@@ -217,7 +217,7 @@ fn a_request_names_its_server_once() {
     assert_eq!(older.status, 200, "{older:?}");
 }
 
-/// What was refused before it was a request had no `X-Request-Id`, so nobody could find it
+/// Input that was rejected before it was a request had no `X-Request-Id`, so nobody could find it
 /// in a log; and browsers were left to guess what any answer is.
 #[test]
 fn whatever_is_answered_has_an_id_and_a_type_that_is_meant() {

@@ -1,4 +1,4 @@
-//! A disk that fills up: writes are refused with a word, reads go on, the server
+//! A disk that fills up: writes are rejected with a reason, reads go on, the server
 //! lives, and with room again all is as before. What was acknowledged stays.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
@@ -129,7 +129,7 @@ fn a_full_file_system_refuses_writes_and_serves_reads() {
     check(&Server::start(&folder).admin());
 }
 
-/// Killed on a full disk, and started there again: it was refused, for want of a file
+/// Killed on a full disk, and started there again: it failed, for want of a file
 /// that is only a hint. It serves what it has; with room it has all.
 #[test]
 fn a_server_killed_on_a_full_disk_has_all_when_there_is_room() {
@@ -153,7 +153,7 @@ fn a_server_killed_on_a_full_disk_has_all_when_there_is_room() {
 /// On a full disk a deletion takes some pages as well, so that the way out was closed with
 /// it. Some room is set aside, and given to what makes room.
 #[test]
-fn on_a_full_file_system_entries_snapshots_and_sessions_can_be_deleted() {
+fn a_full_file_system_still_allows_deletions() {
     let Some(disk) = SmallDisk::new(16) else { return };
     let folder = disk.path().join("data");
     let server = Setup::new(&folder).without_rate_limit().start();

@@ -1,6 +1,6 @@
 //! The corners of HTTP over a connection (RFC 9110, RFC 9112): heads that are too long,
 //! bodies that are coded in another way or have no length, methods and forms that are not
-//! to be had. Every refusal is a problem that says what to do.
+//! to be had. Every error is a problem that says what to do.
 //!
 //! Where one reader sees one request and another two is in `framing`.
 
@@ -39,7 +39,7 @@ impl Place {
         exchange(&self.server, request(&format!("{line} HTTP/1.1"), &headers, "")).unwrap()
     }
 
-    /// Sends `bytes`, which must be refused with `status` and a problem that tells `told`.
+    /// Sends `bytes`, which must be rejected with `status` and a problem that contains `told`.
     #[track_caller]
     fn refused(&self, bytes: impl AsRef<[u8]>, status: u16, told: &str) -> RawAnswer {
         let mut connection = Connection::open(&self.server);
@@ -102,8 +102,8 @@ fn what_is_no_http_is_refused_with_a_word() {
     place.assert_untouched();
 }
 
-/// What comes behind good requests is refused in the same way, and no answer to those is
-/// taken for a refusal.
+/// Bad input behind good requests is rejected in the same way, and no answer to those is
+/// taken for an error.
 #[test]
 fn a_refusal_stands_behind_good_answers() {
     let place = Place::new();
@@ -174,7 +174,7 @@ fn a_method_that_cannot_be_used_is_answered_with_those_that_can() {
 }
 
 /// What cannot be had in the form that is asked for is sent in its own (RFC 9110 §12.1):
-/// a client that cannot read it can still tell what it is.
+/// a client that cannot read it can still say what it is.
 #[test]
 fn a_form_that_is_not_to_be_had_changes_nothing() {
     let place = Place::new();
@@ -205,7 +205,7 @@ fn head_is_answered_as_get_is_without_the_body() {
         "/v1/sessions/a/entries/key",
         "/v1/sessions/a/entries/none",
         "/v1/sessions/a/changes",
-        // Refused, and without its body much like a bare refusal.
+        // Rejected, and without its body much like a bare error.
         "/v1/sessions/a/changes?since=x",
         "/v1/sessions/a/prompt",
         "/nowhere",

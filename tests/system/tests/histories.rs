@@ -10,7 +10,7 @@ use shared_context_system::history::{
     model::{Answer, Change, Condition, Entry, Key, Request},
 };
 
-/// Returns a history that is written down: each line a client, when it asked, when it was told
+/// Returns a history that is written down: each line a client, when it asked, when it was answered
 /// (0: never), what, and the answer.
 fn check(lines: Vec<(usize, u64, u64, Request, Answer)>) -> Result<Figures, Offence> {
     let at = |place| Instant { place, time: Duration::from_millis(place) };
@@ -97,7 +97,7 @@ fn one_after_the_other_and_at_once_are_right() {
         (0, 1, 2, ask(write(0, 1)), done(2, 1)),
         (1, 3, 8, ask(write(0, 2)), done(4, 3)),
         (2, 4, 7, ask(write_if(0, 3, Condition::Version(1))), done(3, 2)),
-        // Asked last and told first: it was between the two.
+        // Asked last and answered first: it was between the two.
         (3, 5, 6, Request::Read(0), shows(3, 2, 3)),
         (
             0,
@@ -160,7 +160,7 @@ fn a_request_sent_again_under_its_name_happens_once() {
 }
 
 /// A retry was once answered as if its condition held, where the entry already was what
-/// it would have written. Two clients of one participant cannot be told apart by that.
+/// it would have written. Two clients of one participant cannot be distinguished by that.
 #[test]
 fn a_failed_condition_is_a_conflict_whoever_asks() {
     let retry = |answer| {
@@ -185,7 +185,7 @@ fn an_increment_that_does_not_count_is_wrong() {
         ]
     };
     is_right(both(Answer::Conflict { key: 0, version: 2, revision: 3 }));
-    // Both are told that they counted from 7 to 8.
+    // Both answers say that they counted from 7 to 8.
     is_wrong(4, both(done(3, 2)));
 }
 
@@ -204,7 +204,7 @@ fn a_lock_with_two_holders_is_wrong() {
         (0, 1, 2, take(1), done(2, 1)),
         (1, 3, 4, take(2), held),
         (0, 5, 8, release(3, 2), gone(3, 1)),
-        // Free before its holder was told.
+        // Free before its holder was answered.
         (1, 6, 7, take(4), done(4, 1)),
         (0, 9, 10, take(5), Answer::Conflict { key: 0, version: 1, revision: 4 }),
     ]);
@@ -281,7 +281,7 @@ fn a_read_before_what_it_shows_is_asked_for_is_wrong() {
 
 #[test]
 fn a_lost_update_is_wrong() {
-    // Both depend on version 1, and both are told that they made version 2.
+    // Both depend on version 1, and both answers say that they made version 2.
     is_wrong(
         2,
         vec![

@@ -16,7 +16,7 @@ use std::{
 use serde_json::{Value, json};
 use shared_context_system::{Client, Server, Setup, Watch, tell};
 
-/// Writes one after another until told to stop; returns the last revision.
+/// Writes one after another until stopped; returns the last revision.
 fn write_on(client: &Client, told: &mpsc::Receiver<()>, key: &str) -> u64 {
     let mut last = 0;
     while let Err(mpsc::TryRecvError::Empty) = told.try_recv() {
@@ -80,7 +80,7 @@ fn a_reader_loses_no_event_and_gets_none_twice_over_restarts() {
 }
 
 /// One reader of a busy session stops reading. Others notice nothing, the server
-/// keeps nothing for it; when it reads on, it gets what it missed, or is told
+/// keeps nothing for it; when it reads on, it gets what it missed, or learns
 /// from where to go on.
 #[test]
 fn a_slow_reader_keeps_nobody_waiting_and_misses_nothing() {
@@ -126,7 +126,7 @@ fn resident_kilobytes(process: u32) -> u64 {
     line.trim().trim_end_matches("kB").trim().parse().unwrap()
 }
 
-/// A reader that comes back too late is told so before a stream begins.
+/// A reader that comes back too late gets an error before a stream begins.
 #[test]
 fn who_comes_back_too_late_is_told_from_where_to_go_on() {
     let folder = tempfile::tempdir().unwrap();
@@ -217,7 +217,7 @@ fn deleting_a_session_ends_its_streams_and_those_of_no_other() {
 /// A supervisor that waits for the server to end must not have to wait for its
 /// readers, who never end by themselves.
 #[test]
-fn a_server_with_open_streams_stops_at_once_and_its_readers_know() {
+fn a_server_with_open_streams_stops_at_once_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let server = Setup::new(folder.path()).without_rate_limit().start();
     let orchestrator = server.admin().create_session("a", &json!({}));

@@ -1,5 +1,5 @@
-//! What is said of a loss: the refusal ends with a command to paste, and what was
-//! accepted is told as it is.
+//! Reports of a loss: the error ends with a command to paste, and what was accepted
+//! is reported as it is.
 //!
 //! Which damage is seen at all is in `damage`.
 
@@ -133,7 +133,7 @@ fn sessions_that_are_lost_are_told_and_accepted() {
     assert_eq!(log.lines().count(), 1, "{log}");
 }
 
-/// Of a database that is damaged and older than its mark, only the damage was told.
+/// Of a database that is damaged and older than its mark, only the damage was reported.
 #[test]
 fn what_a_damaged_database_lacks_besides_is_told_as_well() {
     let place = Place::new();

@@ -92,7 +92,7 @@ fn an_agent_whose_server_was_killed_goes_on() {
 /// The server dies in the middle of a hundred writes. Each is answered: it was done,
 /// or it was not, or nobody knows; and what was done is there.
 #[test]
-fn a_kill_in_the_middle_of_writes_loses_nothing_that_was_acknowledged() {
+fn a_kill_during_writes_loses_no_acknowledged_write() {
     for round in 0..4_usize {
         let folder = tempdir().unwrap();
         let first = serving(folder.path(), MODERN);

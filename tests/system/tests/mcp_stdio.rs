@@ -59,7 +59,7 @@ fn check_cycle(version: &str) {
     assert!(!remediation.keys().contains(&"open_questions".to_owned()));
     assert_eq!(remediation.read_entry("findings_summary"), findings);
     assert!(remediation.read_entry("decisions_made").contains("accidental"));
-    // What the rules refuse the agent reads and can act on.
+    // The agent reads a rejection by the rules and can act on it.
     let read = json!({"name": "shared_context", "arguments": {"action": "read", "key": "none"}});
     let refused = remediation.ask("tools/call", read);
     assert_eq!(refused["result"]["isError"], true, "{refused}");
@@ -257,7 +257,7 @@ fn bad_lines_are_answered_and_nothing_else_happens() {
 }
 
 #[test]
-fn many_requests_at_once_are_all_answered_and_calls_keep_their_order() {
+fn concurrent_requests_are_all_answered_and_calls_stay_in_order() {
     let folder = tempdir().unwrap();
     let mut agent = Agent::start(folder.path(), MODERN, &["s"]);
     let mut ids = Vec::new();

@@ -29,8 +29,8 @@ const WILD: &str = "wild";
 const STREAMS: usize = 64;
 /// How long those who behave rest: they keep to their rate.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long who is refused waits before it asks again: less than it is told to. Without a
-/// rest the figures would be of how fast this machine refuses.
+/// How long a rejected client waits before it asks again: less than it should. Without a
+/// rest the figures would be of how fast this machine rejects.
 const REFUSED: Duration = Duration::from_secs(2);
 /// How long memory has to be given back.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -128,7 +128,7 @@ fn leave_unread(agent: &Client, count: usize, flood: &Flood) {
     }
 }
 
-/// Has something computed that takes long and is told in few words, again and again.
+/// Has something computed that takes long and has a short request, again and again.
 fn compute(agent: &Client, flood: &Flood) {
     let request = json!({"action": "diff_snapshots", "from": "before"});
     while !flood.is_over() {

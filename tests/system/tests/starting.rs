@@ -1,4 +1,4 @@
-//! What keeps a server from starting: each is refused with a message that says
+//! What keeps a server from starting: each ends with a message that says
 //! what is wrong and what to do, and harms no other server.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
@@ -16,7 +16,7 @@ const NOT_STARTED: i32 = 4;
 /// The exit code of a command line that is not right.
 const USAGE: i32 = 2;
 
-/// Checks that a refusal is one, and tells all of `parts`.
+/// Checks that the start failed with a message that has all of `parts`.
 #[track_caller]
 fn check(refusal: &Refusal, parts: &[&str]) {
     assert_eq!(refusal.code, Some(NOT_STARTED), "{refusal:?}");
@@ -32,7 +32,7 @@ fn shown(path: &Path) -> &str {
 
 /// Two servers on one folder would each believe to be its only writer.
 #[test]
-fn a_second_server_on_the_same_folder_is_refused_and_the_first_is_not_disturbed() {
+fn a_second_server_on_the_same_folder_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let first = Server::start(folder.path());
     let orchestrator = first.admin().create_session("a", &json!({}));

@@ -14,11 +14,11 @@ use shared_context_system::{
     writers::{self, Account, Writer},
 };
 
-/// A deployment restarts the server while 64 agents write. What they were told
-/// is stored; and what they were told nothing of is not: no request is cut off
+/// A deployment restarts the server while 64 agents write. What was acknowledged
+/// is stored; and what was not acknowledged is not: no request is cut off
 /// between its commit and its answer.
 #[test]
-fn stopping_in_the_middle_of_64_writers_answers_whatever_was_done() {
+fn stopping_during_64_writers_answers_every_committed_write() {
     let folder = tempfile::tempdir().unwrap();
     let sessions: Vec<_> = (0..16).map(|nth| format!("session-{nth}")).collect();
     let mut server = Server::start(folder.path());

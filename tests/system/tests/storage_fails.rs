@@ -119,7 +119,7 @@ fn a_storage_that_works_again_is_well_and_takes_writes() {
     }
     let told = healthy(&server, 503);
     assert!(told.contains("read the server's log"), "{told}");
-    // A line for each refused write and more: 5,310 in four seconds.
+    // A line for each rejected write and more: 5,310 in four seconds.
     let lines = server.log().lines().filter(|it| it.contains("ERROR")).count();
     assert!((1..20).contains(&lines), "{lines} lines");
     disk.fails(false);

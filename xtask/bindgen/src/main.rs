@@ -9,7 +9,7 @@
 //! replaces the instance by a fresh one, after a trap.
 //!
 //! Invariant: an object of an instance that was replaced does nothing to the one
-//! that replaced it. wasm-bindgen refuses to call its methods and does not
+//! that replaced it. wasm-bindgen rejects calls of its methods and does not
 //! finalize it; that it is not freed by hand either is added here.
 
 use std::{env, fs, path::Path};

@@ -1,7 +1,7 @@
 //! `cargo xtask spin`: what tests the Spin application.
 //!
 //! The tests are in `tests/spin`, in the targets `spin…` of the conformance suite, and in
-//! `tests/mcp`; they are told here where the application and the example are. They run on
+//! `tests/mcp`; they get the paths of the application and the example here. They run on
 //! the emulator of `tests/spin`, and those that can on Spin itself too where `SPIN_BIN`
 //! names it.
 

@@ -3,7 +3,7 @@
 //!
 //! Versions count as Spin's runtime counts them: an import of `wasi:clocks@0.2.0` is
 //! satisfied by a host's 0.2.6, which may have more and has nothing less. The other way
-//! round the runtime would look for the functions one by one; here it is refused: what
+//! round the runtime would look for the functions one by one; here it is rejected: what
 //! the older version has is not what was built against.
 
 use std::{

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{File, Finding};
 
-/// Checks one Markdown file; `exists` tells whether a path from the root does.
+/// Checks one Markdown file; `exists` returns whether a path from the root does.
 pub(super) fn check(file: &File, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let folder = Path::new(&file.path).parent().unwrap_or_else(|| Path::new(""));
     let mut findings = Vec::new();

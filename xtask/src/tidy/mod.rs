@@ -75,6 +75,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         if file.is_of("rs") {
             findings.extend(rust_files::check(file));
             findings.extend(wording::check_functions(file));
+            findings.extend(wording::check_test_names(file));
         } else if file.is_of("md") {
             findings.extend(wording::check_words(file));
             findings.extend(links::check(file, |path| workspace.root.join(path).exists()));
@@ -107,7 +108,7 @@ fn files(workspace: &Workspace) -> Result<Vec<File>> {
     ]))
     .context("tidy asks git which files belong to the repository")?;
     let read = |path: &str| {
-        // Not there: deleted, and git was not told yet. Not text: nothing to check.
+        // Not there: deleted, and not yet in git. Not text: nothing to check.
         let text = String::from_utf8(fs::read(workspace.root.join(path)).ok()?).ok()?;
         Some(File { path: path.to_owned(), text })
     };

@@ -1,5 +1,5 @@
 //! No path of one person's machine stands in the repository: it would work there
-//! only, and tell who worked.
+//! only, and reveal who worked.
 
 use std::env;
 

@@ -62,7 +62,7 @@ fn unfinished(file: &File) -> Vec<Finding> {
             found(index + 1, mark);
         }
     }
-    // What is no Rust is told by the compiler.
+    // The compiler reports invalid Rust.
     if let Ok(tokens) = Tokens::read(&file.text, &[]) {
         for (name, line) in &tokens.macros {
             if matches!(name.as_str(), "todo" | "unimplemented") {

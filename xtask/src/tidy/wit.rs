@@ -29,7 +29,7 @@ pub(super) fn check(root: &Path) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Checks `package`. What is published tells since when each item is.
+/// Checks `package`. Every published item says since when it is there.
 fn check_package(resolve: &Resolve, package: PackageId, is_published: bool) -> Vec<Finding> {
     let mut rule = Rule { resolve, is_published, findings: Vec::new() };
     for (_, world) in resolve.worlds.iter().filter(|(_, world)| world.package == Some(package)) {

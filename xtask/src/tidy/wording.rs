@@ -1,9 +1,11 @@
-//! Wording: what a function's doc begins with, and words that a text has a standard term for.
+//! Wording: the first word of a function's doc, the length of a test's name, and standard terms.
 
 use super::{File, Finding};
 
 /// Words that no doc of a function begins with: it begins with a verb, as in "Returns".
 const NO_VERBS: [&str; 5] = ["What", "Who", "Whose", "Whether", "How"];
+/// The longest name of a test, in characters.
+const TEST_NAME_MAX: usize = 60;
 /// Private words, each with the standard term that readers know.
 const BANNED: [(&str, &str); 6] = [
     ("advices", "warnings"),
@@ -55,6 +57,29 @@ fn is_function(line: &str) -> bool {
     })
 }
 
+/// Checks that the names of tests in a Rust file are short sentences.
+pub(super) fn check_test_names(file: &File) -> Vec<Finding> {
+    let lines: Vec<&str> = file.text.lines().map(str::trim_start).collect();
+    let mut findings = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let is_test = line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+        let mut behind = lines.iter().enumerate().skip(index);
+        let item = behind.find(|(_, it)| !it.starts_with("#[")).filter(|_| is_test);
+        let Some((at, Some((_, rest)))) = item.map(|(at, it)| (at, it.split_once("fn "))) else {
+            continue;
+        };
+        let name = rest.split('(').next().unwrap_or_default();
+        if name.len() > TEST_NAME_MAX {
+            let message = format!(
+                "the test's name has {} characters, more than {TEST_NAME_MAX}: say it shorter",
+                name.len()
+            );
+            findings.push(Finding::fault(&file.path, at + 1, message));
+        }
+    }
+    findings
+}
+
 /// Checks the words of a text that users read.
 pub(super) fn check_words(file: &File) -> Vec<Finding> {
     let is_in = |places: &[&str]| places.iter().any(|it| file.path.starts_with(it));
@@ -94,6 +119,16 @@ mod tests {
         assert_eq!(functions("/// What it is.\nstruct A;"), 0);
         assert_eq!(functions("/// What failed once.\n#[test]\nfn a() {}"), 0);
         assert_eq!(functions("/// Whether it is.\nis_a: fn() -> bool,"), 0);
+    }
+
+    #[test]
+    fn the_name_of_a_test_is_short() {
+        let name = "a".repeat(TEST_NAME_MAX);
+        let long = |text: String| check_test_names(&file("a.rs", &text)).len();
+        assert_eq!(long(format!("#[test]\nfn {name}() {{}}")), 0);
+        assert_eq!(long(format!("#[test]\nfn {name}b() {{}}")), 1);
+        assert_eq!(long(format!("#[tokio::test(x)]\n#[ignore]\nasync fn {name}b() {{}}")), 1);
+        assert_eq!(long(format!("fn {name}b() {{}}")), 0);
     }
 
     #[test]

@@ -204,7 +204,7 @@ fn impossible_rounds_are_rejected() {
         }),
         ("a outcome that is not counted", |it| it[0].outcomes[0].status = Status::Lost),
         ("a outcome of a round that was discarded", |it| {
-            it[0].outcomes[0].status = Status::Discarded
+            it[0].outcomes[0].status = Status::Discarded;
         }),
         ("a state of another size", |it| it[0].round.ended.as_mut().unwrap().bytes += 1),
         ("another state of the same size", |it| {

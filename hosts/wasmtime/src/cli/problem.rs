@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_server_s_details_and_the_next_step_are_members_of_the_error() {
+    fn an_error_has_the_details_and_the_next_step_as_members() {
         let failure = Failure {
             details: Some(r#"{"limit":1000,"actual":1204}"#.to_owned()),
             ..Failure::new("VALUE_TOO_LARGE", "value has 1204 tokens")

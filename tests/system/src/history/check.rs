@@ -43,7 +43,7 @@ impl History {
     ///
     /// # Errors
     ///
-    /// There is none: the first answer that nothing explains, beside what was answered
+    /// No order exists: the first answer that nothing explains, beside what was answered
     /// before it.
     pub fn check(&self) -> Result<Figures, Offence> {
         let began = Clock::now();
@@ -111,7 +111,7 @@ impl<'h> Prepared<'h> {
                 (Some((_, answer)), request) => {
                     Step::Answered(self.as_searched(request), answer.clone())
                 }
-                // Who read and was told nothing has changed nothing.
+                // A read without an answer has changed nothing.
                 (None, Request::Read(_) | Request::ReadBatch(_) | Request::List) => continue,
                 (None, request) => {
                     Step::Unknown(self.as_searched(request), Arc::clone(&self.claims))
@@ -142,7 +142,7 @@ impl<'h> Prepared<'h> {
     }
 }
 
-/// Returns the revision that somebody was told who asked when all others had been answered, if
+/// Returns the revision in an answer to a request that was sent when all others were answered, if
 /// somebody did.
 fn last_revision(history: &History) -> Option<u64> {
     let answered = history.operations.iter().filter_map(|it| Some((it.asked, it.told.as_ref()?)));

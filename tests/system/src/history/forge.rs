@@ -238,7 +238,7 @@ fn pass(client: &Client, asked: &Asked, body: &[u8]) -> Reply {
 }
 
 impl Asked {
-    /// Returns the next request; `None` when there is none.
+    /// Returns the next request; `None` at the end.
     fn read(stream: &mut BufReader<TcpStream>) -> Option<Self> {
         let mut line = String::new();
         stream.read_line(&mut line).ok().filter(|it| *it > 0)?;

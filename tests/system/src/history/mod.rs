@@ -4,9 +4,9 @@
 //! comes before it.
 //!
 //! [`play`] lets clients read and change the keys of a session over HTTP and writes
-//! down what each asked and was told, and when; somebody may kill the server
+//! down each request and answer, and when; somebody may kill the server
 //! meanwhile. [`History::check`] looks for the order, [`model`] says what answers fit
-//! one, and [`Offence`] shows a person where there is none. [`forge`] stands between
+//! one, and [`Offence`] shows a person where no order exists. [`forge`] stands between
 //! clients and a server and lies, so that it can be seen that lies are found.
 //!
 //! # Invariants
@@ -32,7 +32,7 @@ pub use workload::Workload;
 
 use model::{Answer, Request};
 
-/// What one client asked, and was told.
+/// The requests and answers of one client.
 #[derive(Debug, Clone)]
 pub struct Operation {
     /// Which client.
@@ -41,7 +41,7 @@ pub struct Operation {
     pub request: Request,
     /// When it asked.
     pub asked: Instant,
-    /// When it was told what; `None` when it never was.
+    /// The answer and its time; `None` without one.
     pub told: Option<(Instant, Answer)>,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! It leaves out what [`super::play`] never asks for: access, expiry, limits, snapshots.
 //! That the rules are followed in detail is the conformance suite's to prove; here they
-//! only have to tell an answer that fits from one that does not.
+//! only have to distinguish an answer that fits from one that does not.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -57,7 +57,7 @@ pub struct Change {
 pub enum Condition {
     /// Nothing.
     None,
-    /// The version of the entry; 0: that there is none.
+    /// The version of the entry; 0 without an entry.
     Version(u64),
     /// The revision at which the entry was written.
     Revision(u64),
@@ -74,7 +74,7 @@ pub struct Entry {
     pub revision: u64,
 }
 
-/// What a client is told.
+/// The answer that a client gets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// Of a read.
@@ -112,9 +112,9 @@ pub enum Answer {
     Conflict {
         /// Which.
         key: Key,
-        /// Its version; 0 when there is none.
+        /// Its version; 0 without an entry.
         version: u64,
-        /// The revision at which it was written; 0 when there is none.
+        /// The revision at which it was written; 0 without an entry.
         revision: u64,
     },
 }
@@ -149,7 +149,7 @@ pub(super) enum Step {
     End,
 }
 
-/// Which changes the revisions of a history belong to, as far as it was told. A revision
+/// Which changes the revisions of a history belong to, as far as answers say. A revision
 /// is reached once, so that nothing else can have happened there: without that every
 /// change of unknown outcome could be anywhere, and the search would try it.
 #[derive(Debug, Clone, Default)]
@@ -189,7 +189,7 @@ impl Specification for Session {
 
 impl State {
     /// Returns what comes of a change that may have happened here; `None` when it has not, or
-    /// nobody can tell. What nobody was told of can as well happen after all else.
+    /// nobody knows. A change without an answer can as well happen after all else.
     fn perhaps(&self, request: &Request, claims: &Claims) -> Option<Self> {
         if self.is_over {
             return Some(self.clone());

@@ -251,7 +251,7 @@ fn key(name: &Value) -> Key {
     name.as_str().unwrap().strip_prefix("key_").unwrap().parse().unwrap()
 }
 
-/// Returns the key that a refusal is about: it says so where there are several.
+/// Returns the key that an error is about: it says so where there are several.
 fn refused_key(request: &Request, error: &Value) -> Key {
     match (request, &error["key"]) {
         (Request::Read(key), _) => *key,

@@ -10,7 +10,7 @@ use super::{
 
 /// How many changes are shown that were answered before.
 const BEFORE_MAX: usize = 6;
-/// How many operations are shown that nobody was told of before the answer came.
+/// How many operations without an answer before this one are shown.
 const DURING_MAX: usize = 16;
 
 /// Returns the history around the operation `offending`, whose answer, the `nth`, is the first

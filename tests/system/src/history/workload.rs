@@ -28,7 +28,7 @@ pub enum Workload {
 impl Workload {
     /// Returns how often the server is to be killed, where `usual` is how often it is elsewhere.
     ///
-    /// Nothing tells two inserts of unknown outcome apart, so that the search for an order
+    /// Two inserts of unknown outcome cannot be distinguished, so that the search for an order
     /// would try each set of them: where the memory tool is used, no server is killed.
     pub fn kills(self, usual: usize) -> usize {
         if self == Self::Memory { 0 } else { usual }
@@ -51,7 +51,7 @@ pub(super) struct Chooser {
     chance: Chance,
     /// What it saw last of each key.
     seen: BTreeMap<Key, Seen>,
-    /// How often it was not told what became of the request at hand.
+    /// How often the outcome of the current request stayed unknown.
     sent: usize,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Chooser {
 struct Seen {
     version: u64,
     revision: u64,
-    /// `None` when only a conflict told of it.
+    /// `None` when it is known from a conflict only.
     value: Option<u64>,
 }
 

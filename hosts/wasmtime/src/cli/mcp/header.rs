@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_header_cannot_hold_is_left_out_where_base64_is_not_read() {
+    fn values_unfit_for_a_header_are_omitted_without_base64() {
         let request = modern_request("tools/\nlist", json!({}));
         check(&request, None, &[("mcp-protocol-version", "2026-07-28")]);
     }

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused_and_to_its_sender_where_that_can_be_told() {
+    fn an_invalid_message_is_rejected_to_its_sender_if_known() {
         for line in ["", "{", "nonsense", "{\"id\":1", "{}{}", "\"\u{1}\"", "{\"a\":01}"] {
             check_refused(line, &json!([PARSE_ERROR]));
         }

@@ -13,7 +13,7 @@ fn a_value_cannot_drive_the_terminal() {
 }
 
 #[test]
-fn a_value_is_indented_and_only_its_beginning_shown_if_so_wished() {
+fn a_value_is_indented_and_truncated_on_request() {
     let output = Output { is_json: false, width: 40 };
     let value = "one line\n\n    indented\nand one that is longer than the terminal is wide\u{1b}";
     let whole = output.value(value, usize::MAX);

@@ -121,7 +121,7 @@ fn acknowledged() -> String {
 }
 
 #[test]
-fn a_subscription_goes_on_over_servers_and_what_was_missed_is_told() {
+fn a_subscription_continues_over_servers_and_catches_up() {
     let updated = || event("notifications/resources/updated", json!({"uri": "v"}));
     let done = json!({"jsonrpc": "2.0", "id": 5, "result": {"resultType": "complete"}});
     let failed = |code: &str| {
