@@ -86,7 +86,7 @@ fn end(code: &str) -> String {
 }
 
 #[test]
-fn a_broken_stream_goes_on_after_the_last_commit_and_repeats_none() {
+fn a_broken_stream_resumes_after_the_last_commit() {
     let (updates, ended, asked) = ScriptedServer::new(vec![
         format!("{STREAM}{}: heartbeat\n\n{}event: change\ndata: {{\"rev", change(5), change(7)),
         format!("{STREAM}{}{}{}id: 11\n: heartbeat\n\nid: 12\n", change(5), change(7), change(8)),
