@@ -1,9 +1,9 @@
-//! `call`, `token` and `prompt`: what participants do, from a terminal.
+//! The commands for participants: `call`, `token` and `prompt`.
 //!
 //! # Invariant
 //!
-//! `token` prints the credential and nothing else on standard output, so that it
-//! can be put into a variable.
+//! `token` prints only the credential on standard output, so that it can be assigned to a
+//! variable.
 
 use std::io::{self, IsTerminal, Read};
 
@@ -12,7 +12,7 @@ use super::{
     client::parse,
     output::{Output, plain, remark},
     problem::Problem,
-    reply::{self, Issued, Rendered},
+    reply::{self, IssuedCredential, PromptReply},
     server::{Server, ServerArgs},
 };
 
@@ -96,7 +96,7 @@ pub(crate) fn token(arguments: &TokenArguments, output: Output) -> Result<(), Pr
     let keys: Vec<String> = keys.iter().map(|it| it.trim().to_owned()).collect();
     let reply = mint_for_keys(&server, session, participant, *ttl, &keys)?;
     output.answer(&reply, || {
-        let Issued { credential, expires_at } = parse(&reply, &server.client)?;
+        let IssuedCredential { credential, expires_at } = parse(&reply, &server.client)?;
         if io::stderr().is_terminal() {
             let keys = if keys.is_empty() { "all keys".to_owned() } else { keys.join(", ") };
             remark(&format!("{participant} of {session}, until {expires_at}, for {keys}"));
@@ -139,8 +139,8 @@ pub(crate) fn prompt(arguments: &PromptArguments, output: Output) -> Result<(), 
     let call = server.client.get(&["v1", "sessions", session, "prompt"], &query);
     let reply = server.send(&call, Some(&bearer))?;
     output.answer(&reply, || {
-        let rendered: Rendered = parse(&reply, &server.client)?;
-        let Rendered { text, tokens, max_tokens, left_out } = &rendered;
+        let rendered: PromptReply = parse(&reply, &server.client)?;
+        let PromptReply { text, tokens, max_tokens, left_out } = &rendered;
         if !left_out.is_empty() {
             let left_out = left_out.join(", ");
             remark(&format!("{tokens} of {max_tokens} tokens; left out: {left_out}"));
@@ -149,7 +149,7 @@ pub(crate) fn prompt(arguments: &PromptArguments, output: Output) -> Result<(), 
     })
 }
 
-/// Returns a time such as `90s`, `15m`, `1h` or `30d`, in seconds.
+/// Parses a duration such as `90s`, `15m`, `1h` or `30d`, into seconds.
 pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..) {

@@ -1,23 +1,23 @@
-//! Who calls: a participant, or the operator.
+//! The caller of a command: a participant or the operator.
 //!
 //! # Invariant
 //!
-//! A credential that is minted for one call lives for a minute.
+//! A credential minted for a single call is valid for one minute.
 
 use serde_json::json;
 
 use super::{
     client::{Bearer, parse},
     problem::{Kind, Problem},
-    reply::Issued,
+    reply::IssuedCredential,
     server::Server,
 };
 
-/// How long a credential lives that is minted for one call, in seconds: the
-/// shortest life there is.
+/// The lifetime of a credential minted for a single call, in seconds. It is the shortest
+/// that a server issues.
 const CALL_TTL_SECONDS: u64 = 60;
 
-/// The participant who calls.
+/// The participant that calls.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CallerArgs {
     /// Call as this participant, by a credential that is minted for this one call
@@ -26,9 +26,9 @@ pub(crate) struct CallerArgs {
     participant: Option<String>,
 }
 
-/// Who calls, where the operator may as well.
+/// The caller of a command that the operator may also run.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct AnyoneArgs {
+pub(crate) struct CallerOrAdminArgs {
     /// Call as this participant, by a credential that is minted for it [default:
     /// the one of `SHARED_CONTEXT_TOKEN`, else the operator]
     #[arg(long = "as", value_name = "PARTICIPANT")]
@@ -36,11 +36,11 @@ pub(crate) struct AnyoneArgs {
 }
 
 impl CallerArgs {
-    /// Returns what to show the server at a call on `session`.
+    /// Returns the credential for a call on `session`.
     ///
     /// # Errors
     ///
-    /// Nobody said who calls; no credential could be minted.
+    /// No participant or credential is given, or minting failed.
     pub(crate) fn bearer(&self, server: &Server, session: &str) -> Result<Bearer, Problem> {
         match &self.participant {
             Some(participant) => minted(server, session, participant, Some(CALL_TTL_SECONDS)),
@@ -52,22 +52,22 @@ impl CallerArgs {
     }
 }
 
-impl AnyoneArgs {
-    /// Returns what to show the server at a call on `session`.
+impl CallerOrAdminArgs {
+    /// Returns the credential for a call on `session`.
     ///
     /// # Errors
     ///
-    /// There is no admin key; no credential could be minted.
+    /// There is no admin key, or minting failed.
     pub(crate) fn bearer(&self, server: &Server, session: &str) -> Result<Bearer, Problem> {
         self.bearer_for(server, session, Some(CALL_TTL_SECONDS))
     }
 
-    /// Returns the same for a call that lasts.
+    /// Returns the credential for a long-running call on `session`.
     pub(crate) fn lasting_bearer(&self, server: &Server, session: &str) -> Result<Bearer, Problem> {
         self.bearer_for(server, session, None)
     }
 
-    /// Returns whether the credential is minted, and another can be.
+    /// Returns true if the credential is minted, so that it can be replaced.
     pub(crate) fn is_minted(&self) -> bool {
         self.participant.is_some()
     }
@@ -86,7 +86,7 @@ impl AnyoneArgs {
     }
 }
 
-/// Returns a fresh credential of `participant`.
+/// Mints a credential for `participant`, or returns the admin key for `admin`.
 fn minted(
     server: &Server,
     session: &str,
@@ -97,11 +97,11 @@ fn minted(
         return server.admin();
     }
     let reply = mint(server, session, participant, ttl_seconds)?;
-    parse(&reply, &server.client).map(|it: Issued| Bearer(it.credential))
+    parse(&reply, &server.client).map(|it: IssuedCredential| Bearer(it.credential))
 }
 
-/// Asks for a credential of `participant`, good for `ttl_seconds` or as long as
-/// the server finds right; returns the answer.
+/// Mints a credential for `participant` and returns the server's reply. Without
+/// `ttl_seconds` the server chooses the lifetime.
 pub(crate) fn mint(
     server: &Server,
     session: &str,
@@ -111,7 +111,7 @@ pub(crate) fn mint(
     mint_for_keys(server, session, participant, ttl_seconds, &[])
 }
 
-/// Returns the same for `keys` only, unless there are none.
+/// Mints a credential that is limited to `keys`; an empty list means all keys.
 pub(crate) fn mint_for_keys(
     server: &Server,
     session: &str,

@@ -1,10 +1,10 @@
-//! Requests to a server, and what it answered. Not here: which server, and what
-//! proves who asks (`server`).
+//! HTTP requests to a server, and its answers. The `server` module chooses the server and
+//! the credential.
 //!
 //! # Invariant
 //!
-//! A credential goes to the address it was given for: redirects and proxies are
-//! not followed. It is never printed.
+//! A credential is sent only to the address it is for: redirects and proxies are not
+//! followed. It is never printed.
 
 use std::{
     fmt,
@@ -22,30 +22,29 @@ use ureq::{Agent, AsSendBody, BodyReader};
 
 use super::problem::{Kind, Problem};
 
-/// Where a server listens when nobody says otherwise.
+/// The default address of a server.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:8787";
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// The longest that nothing comes over a connection of events, on which a server
-/// gives a sign of life every 15 seconds.
+/// The longest silence on an event stream. A server sends a heartbeat every 15 seconds.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
 const EVENT_STREAM: &str = "text/event-stream";
 const BODY_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// What may stand in a segment of a path or a query value as it is.
+/// The characters that are not percent-encoded in a path segment or a query value.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// A secret that is sent as the bearer of a request.
+/// A secret sent as a bearer token.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Bearer(pub(crate) String);
 
-/// Requests to one address.
+/// A client for the server at one address.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     agent: Agent,
     url: String,
 }
 
-/// What a server answered.
+/// A server's answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -53,24 +52,24 @@ pub(crate) struct Answer {
     url: String,
 }
 
-/// A body that is read as it comes.
+/// A body that is read as it arrives.
 pub(crate) type Stream = BufReader<BodyReader<'static>>;
 
-/// A request that is ready to be sent.
+/// A request that is ready to send.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     method: Method,
     path: String,
-    /// The body, and whether there is one.
+    /// The body, if the request has one.
     body: Option<Vec<u8>>,
 }
 
 impl Client {
-    /// Requests to the server at `url`.
+    /// Creates a client for the server at `url`.
     ///
     /// # Errors
     ///
-    /// It is not the address of a server that speaks plain HTTP.
+    /// `url` is not the address of a plain HTTP server.
     pub(crate) fn new(url: &str) -> Result<Self, Problem> {
         let uri: Option<Uri> = url.parse().ok();
         let scheme = uri.as_ref().and_then(Uri::scheme_str);
@@ -97,7 +96,7 @@ impl Client {
         &self.url
     }
 
-    /// Returns whether the server is on this machine.
+    /// Returns true if the server is on this machine.
     pub(crate) fn is_local(&self) -> bool {
         let uri: Option<Uri> = self.url.parse().ok();
         uri.as_ref().and_then(Uri::host).is_some_and(|host| {
@@ -106,17 +105,17 @@ impl Client {
         })
     }
 
-    /// Returns a request without a body. The segments of `path` may hold anything.
+    /// Builds a GET request. Segments of `path` are percent-encoded.
     pub(crate) fn get(&self, path: &[&str], query: &[(&str, String)]) -> Call {
         self.call(Method::GET, path, query)
     }
 
-    /// Returns a request that creates or changes something by `body`, JSON.
+    /// Builds a POST request with the JSON `body`.
     pub(crate) fn post(&self, path: &[&str], body: impl Into<Vec<u8>>) -> Call {
         self.post_to(path, &[], body)
     }
 
-    /// As [`Client::post`], with a query.
+    /// Builds a POST request as [`Client::post`] does, with a query.
     pub(crate) fn post_to(
         &self,
         path: &[&str],
@@ -126,7 +125,7 @@ impl Client {
         Call { body: Some(body.into()), ..self.call(Method::POST, path, query) }
     }
 
-    /// Returns a request that removes something.
+    /// Builds a DELETE request.
     pub(crate) fn delete(&self, path: &[&str]) -> Call {
         self.call(Method::DELETE, path, &[])
     }
@@ -146,11 +145,11 @@ impl Client {
         Call { method, path: text, body: None }
     }
 
-    /// Sends `call`. An error response is an answer too.
+    /// Sends `call` and returns the answer, whatever its status.
     ///
     /// # Errors
     ///
-    /// Nothing answers there.
+    /// The server is unreachable.
     pub(crate) fn send(&self, call: &Call, bearer: Option<&Bearer>) -> Result<Answer, Problem> {
         let request = call.request(bearer);
         let sent = match &call.body {
@@ -167,12 +166,12 @@ impl Client {
         sent.and_then(|response| self.whole(response)).map_err(|error| self.not_answered(&error))
     }
 
-    /// Sends `call`, which asks for changes; returns the events of those after the
-    /// revision `after`, as they come.
+    /// Sends `call`, a request for changes, and returns the stream of events after the
+    /// revision `after`.
     ///
     /// # Errors
     ///
-    /// Nothing answers there, or the server rejected the request.
+    /// The server is unreachable or rejects the request.
     pub(crate) fn stream(
         &self,
         call: &Call,
@@ -192,15 +191,15 @@ impl Client {
         }
         let answer = self.whole(response).map_err(|error| self.not_answered(&error))?;
         answer.accepted()?;
-        Err(not_ours(&self.url, "it does not send changes as they happen"))
+        Err(not_a_server(&self.url, "it does not send changes as they happen"))
     }
 
-    /// Sends `request` as it is; returns the answer, its body still to be read. The
-    /// body may be a stream that does not end, if `may_last`.
+    /// Sends `request` and returns the answer with an unread body. With `may_last` the body
+    /// may be an endless stream.
     ///
     /// # Errors
     ///
-    /// No answer came.
+    /// No answer arrived.
     pub(crate) fn open(
         &self,
         request: Request<impl AsSendBody>,
@@ -222,7 +221,7 @@ impl Client {
         Ok(Answer { status, body: whole_body(response.into_body())?, url: self.url.clone() })
     }
 
-    /// Returns why nothing was answered.
+    /// Converts a transport error into a problem.
     pub(crate) fn not_answered(&self, error: &ureq::Error) -> Problem {
         if matches!(error, ureq::Error::Http(_)) {
             return Problem::usage(
@@ -250,50 +249,50 @@ impl Call {
 }
 
 impl Answer {
-    /// Returns the body, when the server did what it was asked.
+    /// Returns the body of a successful answer.
     ///
     /// # Errors
     ///
-    /// The server rejected the request, or is no shared-context server.
+    /// The server rejected the request, or it is not a shared-context server.
     pub(crate) fn accepted(self) -> Result<Vec<u8>, Problem> {
         if (200..300).contains(&self.status) {
             return Ok(self.body);
         }
-        Err(match refusal(&self.body) {
-            Some(failure) => Problem::refused(failure),
-            None => not_ours(&self.url, &format!("it answers with status {}", self.status)),
+        Err(match rejection(&self.body) {
+            Some(failure) => Problem::rejected(failure),
+            None => not_a_server(&self.url, &format!("it answers with status {}", self.status)),
         })
     }
 
-    /// Returns the body of the answer of `/healthz`, which has one of its own where
-    /// the storage fails.
+    /// Returns the body of a `/healthz` answer. When the storage fails, that is a status
+    /// document with 503.
     ///
     /// # Errors
     ///
-    /// As [`Answer::accepted`].
+    /// The errors of [`Answer::accepted`].
     pub(crate) fn health(self) -> Result<Vec<u8>, Problem> {
-        if self.status == 503 && refusal(&self.body).is_none() {
+        if self.status == 503 && rejection(&self.body).is_none() {
             return Ok(self.body);
         }
         self.accepted()
     }
 }
 
-/// Returns whether the body of `response` is a stream of events.
+/// Returns true if the body of `response` is an event stream.
 pub(crate) fn is_stream(response: &Response<ureq::Body>) -> bool {
     let form = response.headers().get(header::CONTENT_TYPE);
     form.is_some_and(|it| it.as_bytes().starts_with(EVENT_STREAM.as_bytes()))
 }
 
-/// Reads `body` to its end.
+/// Reads the whole `body`.
 pub(crate) fn whole_body(body: ureq::Body) -> Result<Vec<u8>, ureq::Error> {
     body.into_with_config().limit(BODY_BYTES_MAX).read_to_vec()
 }
 
-/// Returns the error in `body`, if it is one of a shared-context server.
-pub(crate) fn refusal(body: &[u8]) -> Option<Failure> {
+/// Parses the error in `body`; `None` if it is not from a shared-context server.
+pub(crate) fn rejection(body: &[u8]) -> Option<Failure> {
     #[derive(Deserialize)]
-    struct Refusal {
+    struct Rejection {
         error: Members,
     }
     #[derive(Deserialize)]
@@ -303,12 +302,12 @@ pub(crate) fn refusal(body: &[u8]) -> Option<Failure> {
         #[serde(flatten)]
         details: Map<String, Value>,
     }
-    let Refusal { error } = serde_json::from_slice(body).ok()?;
+    let Rejection { error } = serde_json::from_slice(body).ok()?;
     let details = (!error.details.is_empty()).then(|| Value::from(error.details).to_string());
     Some(Failure { code: error.code.into(), message: error.message, details })
 }
 
-/// Returns why nothing was answered, in the words of people.
+/// Returns the cause of a transport error as text.
 fn reason(error: &ureq::Error) -> String {
     match error {
         ureq::Error::Io(it) if it.kind() == io::ErrorKind::ConnectionRefused => {
@@ -321,17 +320,17 @@ fn reason(error: &ureq::Error) -> String {
     }
 }
 
-/// Reads a reply of the server at `url`.
+/// Parses a reply of the server at `client`'s address.
 ///
 /// # Errors
 ///
-/// It is no shared-context server.
+/// The reply is not from a shared-context server.
 pub(crate) fn parse<T: DeserializeOwned>(body: &[u8], client: &Client) -> Result<T, Problem> {
-    serde_json::from_slice(body).map_err(|error| not_ours(&client.url, &error.to_string()))
+    serde_json::from_slice(body).map_err(|error| not_a_server(&client.url, &error.to_string()))
 }
 
-/// Returns what answers at `url` is no server of ours.
-pub(crate) fn not_ours(url: &str, why: &str) -> Problem {
+/// Returns the problem that the program at `url` is not a shared-context server.
+pub(crate) fn not_a_server(url: &str, why: &str) -> Problem {
     let message = format!("what answers at {url} is not a shared-context server: {why}");
     Problem::new(Kind::Unreachable, "NOT_A_SERVER", message)
         .next("name the right address with --url, or start a server with `shared-context serve`")
@@ -379,8 +378,8 @@ mod tests {
             body: body.into(),
             url: "http://127.0.0.1:1".to_owned(),
         };
-        let refusal = r#"{"title":"x","error":{"code":"STORE_FULL","message":"m","limit":5}}"#;
-        let problem = answer(409, refusal).accepted().unwrap_err();
+        let rejection = r#"{"title":"x","error":{"code":"STORE_FULL","message":"m","limit":5}}"#;
+        let problem = answer(409, rejection).accepted().unwrap_err();
         assert_eq!(problem.code(), "STORE_FULL");
         assert!(String::from_utf8(problem.to_json()).unwrap().contains(r#""limit":5"#));
         assert_eq!(answer(404, "<html>").accepted().unwrap_err().code(), "NOT_A_SERVER");

@@ -1,19 +1,19 @@
-//! Asks before what cannot be undone.
+//! Asks for confirmation before an irreversible operation.
 //!
 //! # Invariant
 //!
-//! Where nobody can be asked, the action is rejected.
+//! Without a terminal, the operation is rejected.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::problem::Problem;
 
-/// Asks the question that `question` makes, unless `yes` was said already.
-/// `doing` names what is about to be done, such as "deleting a session".
+/// Asks the question that `question` builds, unless `yes` is set. `doing` names the
+/// operation, such as "deleting a session".
 ///
 /// # Errors
 ///
-/// No, or nobody there to ask, or no question.
+/// The answer is not yes, standard input is not a terminal, or `question` fails.
 pub(crate) fn confirm(
     yes: bool,
     doing: &str,

@@ -1,8 +1,8 @@
-//! `doctor`: what a server needs of this machine, looked at one by one.
+//! `doctor`: checks the machine for everything that a server needs.
 //!
 //! # Invariant
 //!
-//! Looking changes nothing that is stored; what is written for a test is removed.
+//! A check changes nothing that is stored. Test files are removed.
 
 use std::{
     fs::{self, File},
@@ -26,13 +26,13 @@ use super::{
     server::{Server, ServerArgs},
 };
 
-/// How long the disk is measured.
+/// The duration of the disk measurement.
 const DISK_TIME: Duration = Duration::from_millis(300);
-/// What is written before each sync, in bytes: a page of the database.
+/// The bytes written before each sync: a page of the database.
 const DISK_BYTES: usize = 4096;
-/// No clock is before this: 2026-01-01, in hours since the epoch.
+/// The earliest plausible time: 2026-01-01, in hours since the epoch.
 const CLOCK_MIN: Duration = Duration::from_hours(490_896);
-/// How far in the future a file may have been written.
+/// The tolerated clock skew of a file's modification time.
 const CLOCK_SKEW_MAX: Duration = Duration::from_mins(1);
 
 /// Check what a server needs, step by step
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
 enum Verdict {
     Ok,
     Failed,
-    /// There is nothing to look at yet.
+    /// There is nothing to check yet.
     Absent,
 }
 
@@ -73,9 +73,9 @@ struct Report<'a> {
     checks: &'a [Check],
 }
 
-/// What one look found: all is well, nothing is there yet, or what is wrong.
-enum Found {
-    Well(String),
+/// The result of a check that did not fail.
+enum Finding {
+    Healthy(String),
     Absent(String),
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     let folder = arguments.server.folder()?;
     let server = arguments.server.server()?;
     let mut checks = Vec::new();
-    let mut check = |name, found: Result<Found, Problem>| {
+    let mut check = |name, found: Result<Finding, Problem>| {
         let check = Check::new(name, found);
         let shown = output.text(&check.human(output));
         checks.push(check);
@@ -106,19 +106,19 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     output.answer(&document, || Ok(verdict.to_owned()))?;
     match failed {
         0 => Ok(()),
-        1 => Err(Problem::check("a check failed; what to do stands below it").told()),
-        _ => {
-            Err(Problem::check(format!("{failed} checks failed; what to do stands below them"))
-                .told())
-        }
+        1 => Err(Problem::check("a check failed; what to do stands below it").reported()),
+        _ => Err(Problem::check(format!("{failed} checks failed; what to do stands below them"))
+            .reported()),
     }
 }
 
 impl Check {
-    fn new(name: &'static str, found: Result<Found, Problem>) -> Self {
+    fn new(name: &'static str, found: Result<Finding, Problem>) -> Self {
         match found {
-            Ok(Found::Well(found)) => Self { name, verdict: Verdict::Ok, found, next: None },
-            Ok(Found::Absent(found)) => Self { name, verdict: Verdict::Absent, found, next: None },
+            Ok(Finding::Healthy(found)) => Self { name, verdict: Verdict::Ok, found, next: None },
+            Ok(Finding::Absent(found)) => {
+                Self { name, verdict: Verdict::Absent, found, next: None }
+            }
             Err(problem) => Self {
                 name,
                 verdict: Verdict::Failed,
@@ -151,17 +151,17 @@ fn wrong(message: impl Into<String>, next: &str) -> Problem {
     Problem::new(Kind::Check, "CHECK_FAILED", message).next(next)
 }
 
-fn data_folder(folder: &Path) -> Result<Found, Problem> {
+fn data_folder(folder: &Path) -> Result<Finding, Problem> {
     let shown = folder.display();
     match fs::metadata(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(Found::Absent(format!("{shown} is not there yet; `serve` makes it")));
+            return Ok(Finding::Absent(format!("{shown} is not there yet; `serve` makes it")));
         }
         Ok(it) if it.is_dir() => {}
         _ => return Err(wrong(format!("{shown} is no folder"), "name another with --data")),
     }
     match tempfile::tempfile_in(folder) {
-        Ok(_) => Ok(Found::Well(format!("{shown} can be written"))),
+        Ok(_) => Ok(Finding::Healthy(format!("{shown} can be written"))),
         Err(error) => Err(wrong(
             format!("{shown} cannot be written: {error}"),
             "let the user who runs the server write there, or name another with --data",
@@ -169,16 +169,16 @@ fn data_folder(folder: &Path) -> Result<Found, Problem> {
     }
 }
 
-fn key_file(folder: &Path) -> Result<Found, Problem> {
+fn key_file(folder: &Path) -> Result<Finding, Problem> {
     let path = folder.join(SECRETS_FILE);
     Ok(match Secrets::read(folder)? {
-        Some(_) => Found::Well(format!("{} is readable by its owner only", path.display())),
-        None => Found::Absent("there is none yet; `serve` makes it".to_owned()),
+        Some(_) => Finding::Healthy(format!("{} is readable by its owner only", path.display())),
+        None => Finding::Absent("there is none yet; `serve` makes it".to_owned()),
     })
 }
 
-/// Asks the server for its health. Also returns whether it runs on this machine's data.
-fn running(server: &Server) -> (Result<Found, Problem>, bool) {
+/// Checks the server's health. Also returns true if a server answers.
+fn running(server: &Server) -> (Result<Finding, Problem>, bool) {
     #[derive(Deserialize)]
     struct Health {
         status: String,
@@ -192,7 +192,7 @@ fn running(server: &Server) -> (Result<Found, Problem>, bool) {
         Ok(Health { status, version, .. }) if status == "ok" => {
             let elapsed = milliseconds(since.elapsed());
             let found = format!("{url} answers within {elapsed}, version {version}");
-            (Ok(Found::Well(found)), true)
+            (Ok(Finding::Healthy(found)), true)
         }
         Ok(Health { status, reason, .. }) => {
             let said = format!("{url} says it is {status}: {reason}");
@@ -201,26 +201,26 @@ fn running(server: &Server) -> (Result<Found, Problem>, bool) {
         }
         Err(_) if !server.is_expected() => {
             let found = format!("none runs at {url}; `shared-context serve` starts one");
-            (Ok(Found::Absent(found)), false)
+            (Ok(Finding::Absent(found)), false)
         }
         Err(problem) => (Err(problem), false),
     }
 }
 
-fn admin_key(server: &Server, is_running: bool) -> Result<Found, Problem> {
+fn admin_key(server: &Server, is_running: bool) -> Result<Finding, Problem> {
     if !is_running {
-        return Ok(Found::Absent("nobody to show it to".to_owned()));
+        return Ok(Finding::Absent("nobody to show it to".to_owned()));
     }
     let call = server.client.get(&["v1", "sessions"], &[("limit", "1".to_owned())]);
     server.send(&call, Some(&server.admin()?))?;
-    Ok(Found::Well("the server accepts it".to_owned()))
+    Ok(Finding::Healthy("the server accepts it".to_owned()))
 }
 
-/// Looks at every page and every checksum, as a server does when it starts.
-fn database(folder: &Path) -> Result<Found, Problem> {
+/// Checks every page and every checksum, as a server does when it starts.
+fn database(folder: &Path) -> Result<Finding, Problem> {
     let since = Instant::now();
     let Some(Examined { format, contents, .. }) = SqliteKv::examine(folder)? else {
-        return Ok(Found::Absent("there is none yet; `serve` makes it".to_owned()));
+        return Ok(Finding::Absent("there is none yet; `serve` makes it".to_owned()));
     };
     let path = folder.join(DATABASE_FILE);
     let bytes = fs::metadata(&path).map_or(0, |it| it.len());
@@ -237,10 +237,10 @@ fn database(folder: &Path) -> Result<Found, Problem> {
              of the server brings it to the present format"
         ),
     };
-    Ok(Found::Well(found))
+    Ok(Finding::Healthy(found))
 }
 
-fn clock(folder: &Path) -> Result<Found, Problem> {
+fn clock(folder: &Path) -> Result<Finding, Problem> {
     let now = SystemTime::now();
     let next = "set this machine's clock, for example by NTP";
     if now.duration_since(UNIX_EPOCH).unwrap_or_default() < CLOCK_MIN {
@@ -253,12 +253,12 @@ fn clock(folder: &Path) -> Result<Found, Problem> {
             format!("it is at least {} s behind: the data was written later", ahead.as_secs()),
             next,
         )),
-        _ => Ok(Found::Well("it is later than everything that was written".to_owned())),
+        _ => Ok(Finding::Healthy("it is later than everything that was written".to_owned())),
     }
 }
 
-/// Starts the component and has it answer, over storage in memory.
-fn component() -> Result<Found, Problem> {
+/// Starts the component and calls it, over storage in memory.
+fn component() -> Result<Finding, Problem> {
     let since = Instant::now();
     let component = Component::new(&ComponentOptions::default())?;
     let started = since.elapsed();
@@ -276,18 +276,18 @@ fn component() -> Result<Found, Problem> {
     let cold = since.elapsed();
     ask(&orchestrator, r#"{"action":"write","key":"scope","value":"x"}"#)?;
     ask(&orchestrator, r#"{"action":"read","key":"scope"}"#)?;
-    Ok(Found::Well(format!(
+    Ok(Finding::Healthy(format!(
         "starts in {} and answers first after {}",
         milliseconds(started),
         milliseconds(cold),
     )))
 }
 
-/// Measures how often a second the disk can be made to keep what it was given:
-/// that bounds how many changes a second a lone participant can make.
-fn disk(folder: &Path) -> Result<Found, Problem> {
+/// Measures how many syncs per second the disk can do. That bounds how many changes per
+/// second a single participant can make.
+fn disk(folder: &Path) -> Result<Finding, Problem> {
     if !folder.is_dir() {
-        return Ok(Found::Absent("measured once the data folder is there".to_owned()));
+        return Ok(Finding::Absent("measured once the data folder is there".to_owned()));
     }
     let failed = |error: std::io::Error| {
         wrong(format!("a file cannot be written and synced: {error}"), "make room on the disk")
@@ -302,7 +302,7 @@ fn disk(folder: &Path) -> Result<Found, Problem> {
     }
     let each = since.elapsed() / syncs.max(1);
     let rate = 1.0 / each.as_secs_f64().max(f64::EPSILON);
-    Ok(Found::Well(format!("{rate:.0} syncs a second, {} each", milliseconds(each))))
+    Ok(Finding::Healthy(format!("{rate:.0} syncs a second, {} each", milliseconds(each))))
 }
 
 fn milliseconds(duration: Duration) -> String {
@@ -315,7 +315,7 @@ mod tests {
 
     use super::*;
 
-    fn seen(found: Result<Found, Problem>) -> (Verdict, String) {
+    fn seen(found: Result<Finding, Problem>) -> (Verdict, String) {
         let check = Check::new("x", found);
         (check.verdict, check.found)
     }

@@ -1,27 +1,27 @@
-//! Server-sent events, read from a body that does not end.
+//! A parser of server-sent events in an endless body.
 //!
-//! Of the format (WHATWG HTML, 9.2) what a server of ours sends is understood:
-//! lines that end with a line feed, or carriage return and line feed. Invariant:
-//! a line that does not end is not read for ever.
+//! It supports the part of the format (WHATWG HTML, 9.2) that our server sends: lines that
+//! end with a line feed, or a carriage return and a line feed. Invariant: the length of a
+//! line is limited.
 
 use std::{
     io::{self, BufRead, Read as _},
     mem,
 };
 
-/// The longest line: an event names up to some thousand keys.
+/// The longest line, in bytes. An event may name thousands of keys.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
 /// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// What kind it is; empty for a plain message.
+    /// The event's type; empty for a plain message.
     pub(crate) name: String,
-    /// What it says.
+    /// The event's data.
     pub(crate) data: String,
 }
 
-/// The events of a body.
+/// The event stream of a body.
 #[derive(Debug)]
 pub(crate) struct Events<R> {
     body: R,
@@ -29,23 +29,23 @@ pub(crate) struct Events<R> {
 }
 
 impl<R: BufRead> Events<R> {
-    /// Creates the events of `body`.
+    /// Creates an event stream over `body`.
     pub(crate) fn new(body: R) -> Self {
         Self { body, last_id: String::new() }
     }
 
-    /// Returns the last id that was read, be it of an event or in place of some that were
-    /// left out: what to come back with.
+    /// Returns the last id that was read, to resume from. An id can come without an event,
+    /// in place of events that were left out.
     pub(crate) fn last_id(&self) -> &str {
         &self.last_id
     }
 
-    /// Returns the next event; `None` at the end of the body. What is not ended by then is
-    /// no event.
+    /// Returns the next event, or `None` at the end of the body. An incomplete event at the
+    /// end is dropped.
     ///
     /// # Errors
     ///
-    /// The body cannot be read on, or is no stream of events.
+    /// The body cannot be read, or is not an event stream.
     pub(crate) fn next(&mut self) -> io::Result<Option<Event>> {
         let mut event = Event::default();
         let mut data: Option<String> = None;
@@ -55,7 +55,7 @@ impl<R: BufRead> Events<R> {
                 self.last_id = id.take().unwrap_or(mem::take(&mut self.last_id));
                 match data.take() {
                     Some(data) => return Ok(Some(Event { data, ..event })),
-                    // Without data there is no event: a heartbeat.
+                    // A block without data is a heartbeat, not an event.
                     None => event = Event::default(),
                 }
                 continue;
@@ -76,7 +76,7 @@ impl<R: BufRead> Events<R> {
         Ok(None)
     }
 
-    /// Returns the next line without its end; `None` when the body ends before it does.
+    /// Returns the next line without its line break, or `None` if the body ends first.
     fn line(&mut self) -> io::Result<Option<String>> {
         let mut line = String::new();
         self.body.by_ref().take(LINE_BYTES_MAX).read_line(&mut line)?;

@@ -1,10 +1,10 @@
-//! Files that commands read: by name, or standard input as `-`.
+//! Files that commands read, by name, or standard input as `-`.
 
 use std::{fs, io, path::Path};
 
 use super::problem::Problem;
 
-/// Returns how the file at `path` is called in a message.
+/// Returns the name of the file at `path` for a message.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
@@ -13,7 +13,7 @@ pub(crate) fn name(path: &Path) -> String {
 ///
 /// # Errors
 ///
-/// It cannot be read, or is no text.
+/// The file cannot be read, or is not UTF-8.
 pub(crate) fn read(path: &Path, what: &str) -> Result<String, Problem> {
     let read = if path == Path::new("-") {
         io::read_to_string(io::stdin())

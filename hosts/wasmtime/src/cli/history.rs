@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    caller::AnyoneArgs,
+    caller::CallerOrAdminArgs,
     client::parse,
     output::Output,
     problem::Problem,
@@ -30,18 +30,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     versions: Vec<u64>,
     #[command(flatten)]
-    anyone: AnyoneArgs,
+    caller: CallerOrAdminArgs,
     #[command(flatten)]
     server: ServerArgs,
 }
 
 /// Runs `history`.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
-    let Arguments { session, key, versions, anyone, server } = arguments;
+    let Arguments { session, key, versions, caller, server } = arguments;
     let server = server.server()?;
     let versions = (!versions.is_empty()).then_some(versions);
     let request = json!({"action": "read_history", "key": key, "versions": versions});
-    let bearer = anyone.bearer(&server, session)?;
+    let bearer = caller.bearer(&server, session)?;
     let reply = server.tool(session, &bearer, request.to_string())?;
     output.answer(&reply, || Ok(parse::<History>(&reply, &server.client)?.human(output)))
 }

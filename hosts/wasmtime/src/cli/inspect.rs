@@ -1,4 +1,4 @@
-//! `inspect`: all that is known of a session, on one screen.
+//! `inspect`: the whole of a session on one screen.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use super::{
     server::ServerArgs,
 };
 
-/// So many revisions are looked back for the last changes.
+/// The number of past revisions whose changes are shown.
 const REVISIONS_SHOWN: u64 = 10;
 
 /// Show all of a session: entries with values, snapshots, history, last changes

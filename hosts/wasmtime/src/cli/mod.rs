@@ -1,11 +1,11 @@
 //! The command line: its commands and their arguments.
 //!
-//! Each command is a file, or a folder; what they print is in `output` and `reply`, why they
-//! fail in `problem`. Not here: the server, which is the library's.
+//! Each command is a file or a folder. `output` and `reply` print results; `problem` has
+//! the errors. The server itself is in the library.
 //!
 //! # Invariant
 //!
-//! Secrets are never arguments: other users of a machine see those. They come
+//! Secrets are never arguments, because other users of a machine can see those. They come
 //! from the environment or from the data folder.
 
 mod call;
@@ -98,7 +98,7 @@ enum Command {
     Doctor(doctor::Arguments),
 }
 
-/// Runs the command of this process's arguments.
+/// Runs the command that this process's arguments name.
 pub(crate) fn main() -> ExitCode {
     let arguments: Vec<OsString> = env::args_os().collect();
     let is_json = arguments.iter().any(|it| it == OsStr::new("--json"));
@@ -135,8 +135,7 @@ fn run(command: Command, output: Output) -> Result<(), Problem> {
     }
 }
 
-/// Tells what the parser of the command line has to say: help, the version, or
-/// what is not right.
+/// Prints the help, the version or a usage error, and returns the exit code.
 fn usage(error: &clap::Error, is_json: bool) -> ExitCode {
     drop(error.print());
     let is_asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);

@@ -1,14 +1,14 @@
-//! What commands print: one JSON document, or text for a person.
+//! The output of commands: one JSON document, or text for a person.
 //!
-//! Answers go to standard output; problems and remarks go to standard error.
-//! Colours appear only where they are shown (a terminal, and `NO_COLOR` unset).
+//! Answers go to standard output; problems and remarks go to standard error. Colours are
+//! used only on a terminal where `NO_COLOR` is unset.
 //!
 //! # Invariants
 //!
-//! With `--json` exactly one document is printed on standard output, whether the
-//! command succeeds or not; only `watch` prints a document a line, as they come.
-//! Text that came from a server is printed [`plain`], or escaped as JSON has it: a
-//! stored value cannot drive the terminal.
+//! With `--json` exactly one document is printed on standard output, whether the command
+//! succeeds or not. Only `watch` prints a document per line, as changes arrive.
+//! Text from a server is passed through [`plain`] or escaped as JSON: a stored value cannot
+//! control the terminal.
 
 use std::{
     borrow::Cow,
@@ -33,28 +33,27 @@ pub(crate) const RED: Style = AnsiColor::Red.on_default();
 pub(crate) const BLUE: Style = AnsiColor::Blue.on_default();
 pub(crate) const MAGENTA: Style = AnsiColor::Magenta.on_default();
 
-/// The widest text is this wide, also on a wider terminal: long lines are hard
-/// to read.
+/// The maximum width of text, even on a wider terminal: long lines are hard to read.
 const WIDTH_MAX: usize = 120;
 const WIDTH_MIN: usize = 40;
-/// The width if neither a terminal nor `COLUMNS` gives one.
+/// The width when there is no terminal and `COLUMNS` is not set.
 const WIDTH_DEFAULT: usize = 80;
-/// How far the columns of a table are apart.
+/// The gap between the columns of a table.
 const COLUMN_GAP: u16 = 2;
-/// How many characters a gauge has.
+/// The width of a gauge, in characters.
 const GAUGE_WIDTH: u64 = 20;
 
-/// How answers are printed.
+/// The format of a command's output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
-    /// Whether a program reads them.
+    /// True for JSON, false for text.
     pub(crate) is_json: bool,
-    /// How wide text may be.
+    /// The maximum width of text.
     pub(crate) width: usize,
 }
 
 impl Output {
-    /// Output to where this process prints.
+    /// Creates the output for this process's terminal.
     pub(crate) fn new(is_json: bool) -> Self {
         let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0);
         let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
@@ -62,8 +61,7 @@ impl Output {
         Self { is_json, width: width.clamp(WIDTH_MIN, WIDTH_MAX) }
     }
 
-    /// Prints the answer of a command: the JSON document `document`, or the text
-    /// `text` makes.
+    /// Prints the answer of a command: `document` as JSON, or the text that `text` builds.
     pub(crate) fn answer(
         self,
         document: &[u8],
@@ -75,16 +73,15 @@ impl Output {
         written(document_to(&mut io::stdout(), &harmless(document))).map(drop)
     }
 
-    /// Prints a JSON document that is to be kept, byte for byte as it came but where
-    /// a terminal shows it.
+    /// Prints a JSON document to be stored, byte for byte. On a terminal it is escaped.
     pub(crate) fn exact(document: &[u8]) -> Result<(), Problem> {
         let is_shown = io::stdout().is_terminal();
         let document = if is_shown { harmless(document) } else { Cow::Borrowed(document) };
         written(document_to(&mut io::stdout(), &document)).map(drop)
     }
 
-    /// Prints one of many: the JSON document `document` as a line, or the text
-    /// `text` makes. Breaks when nobody reads any more.
+    /// Prints one of several answers: `document` as a line of JSON, or the text that `text`
+    /// builds. Breaks if the reader closed the pipe.
     pub(crate) fn next(
         self,
         document: &[u8],
@@ -97,8 +94,7 @@ impl Output {
         written(out.write_all(text().as_bytes()).and_then(|()| out.flush()))
     }
 
-    /// Prints text for a person, and a line break when it ends without one.
-    /// Prints nothing when a program reads.
+    /// Prints text for a person, with a final line break. With `--json` it prints nothing.
     pub(crate) fn text(self, text: &str) -> Result<(), Problem> {
         if self.is_json {
             return Ok(());
@@ -113,13 +109,13 @@ impl Output {
         textwrap::fill(text, self.indented(first, indent))
     }
 
-    /// Returns the same for what to do next; commands in it stay as they are pasted.
+    /// Wraps a next step as [`Output::wrapped`] does; commands in it stay on one line, so
+    /// that they can be pasted.
     pub(crate) fn warning(self, first: &str, indent: &str, text: &str) -> String {
         warning(text, &self.indented(first, indent))
     }
 
-    /// Returns a stored value, wrapped and indented; of a longer one its first `lines_max`
-    /// lines.
+    /// Returns a stored value, wrapped and indented, cut to `lines_max` lines.
     pub(crate) fn value(self, value: &str, lines_max: usize) -> String {
         let value = plain(value);
         let lines = textwrap::wrap(&value, self.indented("  ", "  "));
@@ -133,7 +129,7 @@ impl Output {
         text
     }
 
-    /// Returns how lines are wrapped: not within dates and labels.
+    /// Returns the wrapping options. Dates and labels are not split.
     fn indented<'a>(self, first: &'a str, indent: &'a str) -> textwrap::Options<'a> {
         textwrap::Options::new(self.width)
             .initial_indent(first)
@@ -142,12 +138,12 @@ impl Output {
     }
 }
 
-/// Says something to the person that is no part of the answer.
+/// Prints a remark to standard error. It is not part of the answer.
 pub(crate) fn remark(text: &str) {
     drop(writeln!(anstream::stderr(), "{DIMMED}{text}{DIMMED:#}"));
 }
 
-/// Tells of a problem, and prints it as the one document when a program reads.
+/// Prints a problem to standard error, and as the JSON document with `--json`.
 pub(crate) fn problem(problem: &Problem, is_json: bool) {
     let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0);
     let wrapped = |text: &str| match width {
@@ -158,7 +154,7 @@ pub(crate) fn problem(problem: &Problem, is_json: bool) {
             let options = options.initial_indent(&first).subsequent_indent(&indent);
             warning(text, &options).trim_start().to_owned()
         }
-        // A log takes lines as they are.
+        // Lines are not wrapped in a log.
         None => text.to_owned(),
     };
     let message = wrapped(&format!("{} ({})", plain(problem.message()), problem.code()));
@@ -167,13 +163,13 @@ pub(crate) fn problem(problem: &Problem, is_json: bool) {
         let _ = writeln!(text, " {BOLD}next:{BOLD:#} {}", wrapped(&plain(next)));
     }
     drop(write!(anstream::stderr(), "{text}"));
-    if is_json && !problem.is_told() {
+    if is_json && !problem.is_reported() {
         document(&problem.to_json());
     }
 }
 
-/// Wraps `text`, but for lines that begin with two spaces: those are commands, which
-/// cannot be pasted in pieces.
+/// Wraps `text`, except lines that start with two spaces: those are commands, which must be
+/// pasted whole.
 fn warning(text: &str, options: &textwrap::Options<'_>) -> String {
     let mut lines = text.split('\n');
     let mut wrapped = textwrap::fill(lines.next().unwrap_or_default(), options);
@@ -189,7 +185,7 @@ fn warning(text: &str, options: &textwrap::Options<'_>) -> String {
     wrapped
 }
 
-/// Prints the one document of a command that failed.
+/// Prints the JSON document of a command that failed.
 pub(crate) fn document(document: &[u8]) {
     drop(document_to(&mut io::stdout(), &harmless(document)));
 }
@@ -200,10 +196,10 @@ fn document_to(out: &mut impl Write, document: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Returns the JSON document `document`, with every character that would act on a terminal
-/// escaped: the same value.
+/// Escapes every character of the JSON document that would act on a terminal. The value is
+/// unchanged.
 fn harmless(document: &[u8]) -> Cow<'_, [u8]> {
-    // In ASCII, control characters are escaped already, or stand between two values.
+    // ASCII control characters are already escaped, or are whitespace between tokens.
     let acts = |c: char| c > '~' && is_control(c);
     let text = match str::from_utf8(document) {
         Ok(text) if text.contains(acts) => text,
@@ -222,7 +218,8 @@ fn harmless(document: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(escaped.into_bytes())
 }
 
-/// Returns a reader that went away has read what it wanted.
+/// Converts the result of printing. A closed pipe is not an error: the reader has all it
+/// wanted.
 fn written(result: io::Result<()>) -> Result<ControlFlow<()>, Problem> {
     match result {
         Ok(()) => Ok(ControlFlow::Continue(())),
@@ -235,9 +232,9 @@ fn written(result: io::Result<()>) -> Result<ControlFlow<()>, Problem> {
     }
 }
 
-/// Returns whether `c` would do something to a terminal, or to how the text around it reads:
-/// control characters but line breaks and tabs, what turns the direction of writing
-/// around, and what is there and not seen. What joins letters or emoji stays.
+/// Returns true if `c` affects a terminal or how the text around it reads: control
+/// characters except line breaks and tabs, direction overrides, and invisible characters.
+/// Joiners of letters and emoji are allowed.
 fn is_control(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -253,8 +250,8 @@ fn is_control(c: char) -> bool {
     }
 }
 
-/// `text` with every control character but line breaks and tabs made visible,
-/// so that printing it does nothing but show it.
+/// Returns `text` with every control character except line breaks and tabs made visible, so
+/// that printing it is harmless.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains(is_control) {
         return Cow::Borrowed(text);
@@ -267,7 +264,7 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(|c| if is_control(c) { visible(c) } else { c }).collect())
 }
 
-/// `number` with its digits in groups of three.
+/// Formats `number` with its digits in groups of three.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -280,13 +277,13 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// `count` and `one`, in the plural when it is not one.
+/// Formats `count` with the noun `one`, in the plural if the count is not one.
 pub(crate) fn counted(count: u64, one: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {one}{plural}", grouped(count))
 }
 
-/// Returns how full something is, as a bar and in numbers.
+/// Formats a fill level as a bar and numbers.
 pub(crate) fn gauge(tokens: u64, max_tokens: u64) -> String {
     let percent = tokens.saturating_mul(100) / max_tokens.max(1);
     let filled = tokens.saturating_mul(GAUGE_WIDTH).div_ceil(max_tokens.max(1)).min(GAUGE_WIDTH);
@@ -305,18 +302,18 @@ pub(crate) fn gauge(tokens: u64, max_tokens: u64) -> String {
     )
 }
 
-/// Returns an instant as people read it: to the second, without the `T` and `Z`.
+/// Formats an instant for people: to the second, without the `T` and `Z`.
 pub(crate) fn instant(rfc3339: &str) -> String {
     let whole = rfc3339.split(['.', 'Z']).next().unwrap_or_default();
     plain(whole).replacen('T', " ", 1)
 }
 
-/// Returns a table without lines; a header that starts with `#` names a column of
+/// Formats a table without borders. A header that starts with `#` names a column of
 /// numbers.
 pub(crate) fn table(output: Output, header: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    // The gap behind the last column is not printed.
+    // The gap after the last column is not printed.
     let width = output.width.saturating_add(COLUMN_GAP.into());
     table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
     table.set_header(header.iter().map(|it| it.trim_start_matches('#')));

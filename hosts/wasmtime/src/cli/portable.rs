@@ -1,9 +1,9 @@
-//! `export` and `import`: a session as a document, to keep or to carry elsewhere.
+//! `export` and `import`: a session as a document.
 //!
 //! # Invariant
 //!
-//! A file that is written appears whole or not at all, and only its owner may
-//! read it: it holds every value.
+//! A file is written whole or not at all. Only its owner may read it, because it contains
+//! every value.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -18,7 +18,7 @@ use super::{
     file,
     output::{BOLD, GREEN, Output, counted},
     problem::{Kind, Problem},
-    reply::{Human, Made},
+    reply::{CreatedSession, Human},
     server::ServerArgs,
 };
 
@@ -69,7 +69,7 @@ pub(crate) fn export(arguments: &ExportArguments, output: Output) -> Result<(), 
     let call = server.client.get(&["v1", "sessions", session, "export"], &[]);
     let document = server.send(&call, Some(&server.admin()?))?;
     let Some(path) = path else {
-        // The document is JSON, whoever reads it.
+        // The document is JSON with and without `--json`.
         return Output::exact(&document);
     };
     write(path, &document).map_err(|error| {
@@ -88,7 +88,7 @@ pub(crate) fn export(arguments: &ExportArguments, output: Output) -> Result<(), 
     })
 }
 
-/// Writes `document` and a line break as the file at `path`.
+/// Writes `document` and a line break to the file at `path`.
 fn write(path: &Path, document: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     let mut unfinished = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
@@ -113,7 +113,7 @@ pub(crate) fn import(arguments: &ImportArguments, output: Output) -> Result<(), 
     let call = server.client.post_to(&["v1", "sessions", "import"], &query, document);
     let reply = server.send(&call, Some(&admin))?;
     output.answer(&reply, || {
-        let made: Made = parse(&reply, &server.client)?;
+        let made: CreatedSession = parse(&reply, &server.client)?;
         Ok(format!("{GREEN}✓{GREEN:#} imported {}", made.human(output)))
     })
 }

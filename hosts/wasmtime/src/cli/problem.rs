@@ -1,10 +1,8 @@
-//! Why a command failed: what the person reads, what a program reads, and the
-//! exit code.
+//! The errors of commands: a message for people, JSON for programs, and an exit code.
 //!
 //! # Invariant
 //!
-//! Every problem says what to do next, in its message or after it, and none
-//! holds a credential.
+//! Every problem says what to do next, and none contains a credential.
 
 use std::process::ExitCode;
 
@@ -12,12 +10,12 @@ use serde_json::Value;
 use shared_context_codec::Failure;
 use shared_context_wasmtime::StartError;
 
-/// What kind of problem it is; each has its exit code.
+/// The kind of a problem. Each has its own exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The server answered with an error.
-    Refused,
-    /// The command line, or what it names, is not usable.
+    /// The server rejected the request.
+    Rejected,
+    /// The command line, or a file or value it names, is invalid.
     Usage,
     /// No shared-context server answers.
     Unreachable,
@@ -27,7 +25,7 @@ pub(crate) enum Kind {
     Check,
 }
 
-/// The exit codes, as `--help` lists them.
+/// The exit codes, as `--help` prints them.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done
@@ -37,34 +35,34 @@ Exit codes:
   4  the server or its storage could not start
   5  a check of `doctor` or a claim of `demo` did not hold";
 
-/// Why a command failed.
+/// The error of a command.
 #[derive(Debug)]
 pub(crate) struct Problem {
     kind: Kind,
     failure: Failure,
     next: Option<String>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Problem {
-    /// Creates a problem with the code `code`, for programs, and a text for people.
+    /// Creates a problem with a `code` for programs and a `message` for people.
     pub(crate) fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, failure: Failure::new(code, message), next: None, is_told: false }
+        Self { kind, failure: Failure::new(code, message), next: None, is_reported: false }
     }
 
-    /// Creates a command line that is not right.
+    /// Creates a usage error.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Kind::Usage, "USAGE", message)
     }
 
-    /// Something that was claimed and does not hold.
+    /// Creates the problem of a failed check.
     pub(crate) fn check(message: impl Into<String>) -> Self {
         Self::new(Kind::Check, "CHECK_FAILED", message)
     }
 
-    /// Returns what the server answered. Its message says what an agent should do; a
-    /// person at a terminal has these commands as well.
-    pub(crate) fn refused(failure: Failure) -> Self {
+    /// Creates a problem from the server's error. The message advises an agent; `next` adds
+    /// commands for a person at a terminal.
+    pub(crate) fn rejected(failure: Failure) -> Self {
         let next = match &*failure.code {
             "SESSION_NOT_FOUND" => Some("`shared-context session list` shows those that exist"),
             "SESSION_EXISTS" => Some("`shared-context session show ID` shows it"),
@@ -80,42 +78,42 @@ impl Problem {
             ),
             _ => None,
         };
-        Self { kind: Kind::Refused, failure, next: next.map(str::to_owned), is_told: false }
+        Self { kind: Kind::Rejected, failure, next: next.map(str::to_owned), is_reported: false }
     }
 
-    /// Creates the same problem, with what to do next.
+    /// Sets the next step.
     #[must_use]
     pub(crate) fn next(self, next: impl Into<String>) -> Self {
         Self { next: Some(next.into()), ..self }
     }
 
-    /// Creates the same problem of a command whose answer was printed and reports it.
+    /// Marks the problem as already reported by the command's output.
     #[must_use]
-    pub(crate) fn told(self) -> Self {
-        Self { is_told: true, ..self }
+    pub(crate) fn reported(self) -> Self {
+        Self { is_reported: true, ..self }
     }
 
-    /// Returns whether the one document of the command is printed already.
-    pub(crate) fn is_told(&self) -> bool {
-        self.is_told
+    /// Returns true if the command's JSON document is already printed.
+    pub(crate) fn is_reported(&self) -> bool {
+        self.is_reported
     }
 
-    /// Returns its kind.
+    /// Returns the kind.
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Returns its code, for programs.
+    /// Returns the error code, for programs.
     pub(crate) fn code(&self) -> &str {
         &self.failure.code
     }
 
-    /// Returns what is wrong.
+    /// Returns the message for people.
     pub(crate) fn message(&self) -> &str {
         &self.failure.message
     }
 
-    /// Returns what to do, when the message does not say.
+    /// Returns the next step, if the message does not contain it.
     pub(crate) fn next_step(&self) -> Option<&str> {
         self.next.as_deref()
     }
@@ -131,10 +129,10 @@ impl Problem {
         failure.to_json()
     }
 
-    /// Returns what the program exits with.
+    /// Returns the exit code.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.kind {
-            Kind::Refused => 1,
+            Kind::Rejected => 1,
             Kind::Usage => 2,
             Kind::Unreachable => 3,
             Kind::Start => 4,
@@ -163,7 +161,7 @@ mod tests {
             details: Some(r#"{"limit":1000,"actual":1204}"#.to_owned()),
             ..Failure::new("VALUE_TOO_LARGE", "value has 1204 tokens")
         };
-        let json = Problem::refused(failure).next("distill it").to_json();
+        let json = Problem::rejected(failure).next("distill it").to_json();
         assert_eq!(
             String::from_utf8(json).unwrap(),
             r#"{"error":{"code":"VALUE_TOO_LARGE","message":"value has 1204 tokens","actual":1204,"limit":1000,"next":"distill it"}}"#
@@ -172,7 +170,7 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_own_exit_code_and_help_names_it() {
-        let kinds = [Kind::Refused, Kind::Usage, Kind::Unreachable, Kind::Start, Kind::Check];
+        let kinds = [Kind::Rejected, Kind::Usage, Kind::Unreachable, Kind::Start, Kind::Check];
         for (kind, line) in kinds.into_iter().zip(EXIT_CODES.lines().skip(2)) {
             let code = Problem::new(kind, "X", "").exit_code();
             let named = line.trim_start().chars().next().and_then(|it| it.to_digit(10)).unwrap();

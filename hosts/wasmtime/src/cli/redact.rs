@@ -1,17 +1,17 @@
-//! `redact`: takes a value, or a text of rounds, out of everything that keeps it.
+//! `redact`: removes a value, or a text in rounds, wherever it is stored.
 
 use std::path::PathBuf;
 
 use serde_json::json;
 
 use super::{
-    caller::AnyoneArgs,
+    caller::CallerOrAdminArgs,
     client::parse,
     confirm::confirm,
     file,
     output::{BOLD, Output, YELLOW, plain},
     problem::Problem,
-    reply::{Human, Redacted, RoundsRedacted},
+    reply::{Human, RedactReply, RedactRoundsReply},
     server::ServerArgs,
 };
 
@@ -48,19 +48,19 @@ pub(crate) struct Arguments {
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
-    anyone: AnyoneArgs,
+    caller: CallerOrAdminArgs,
     #[command(flatten)]
     server: ServerArgs,
 }
 
 /// Runs `redact`.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
-    let Arguments { session, key, in_rounds, reason, revision, yes, anyone, server } = arguments;
+    let Arguments { session, key, in_rounds, reason, revision, yes, caller, server } = arguments;
     let server = server.server()?;
-    let bearer = anyone.bearer(&server, session)?;
+    let bearer = caller.bearer(&server, session)?;
     if let Some(path) = in_rounds {
         let text = file::read(path, "the text")?;
-        // An editor ends a line, a secret has no end of line.
+        // An editor adds a line break, which is not part of the secret.
         let text = text.trim_end_matches(['\r', '\n']);
         confirm(*yes, "redacting a text of rounds", || {
             let session = plain(session);
@@ -68,8 +68,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
         })?;
         let request = json!({"action": "redact_rounds", "text": text, "reason": reason});
         let reply = server.tool(session, &bearer, request.to_string())?;
-        return output
-            .answer(&reply, || Ok(parse::<RoundsRedacted>(&reply, &server.client)?.human(output)));
+        return output.answer(&reply, || {
+            Ok(parse::<RedactRoundsReply>(&reply, &server.client)?.human(output))
+        });
     }
     let key = key.as_deref().unwrap_or_default();
     confirm(*yes, "redacting a value", || {
@@ -79,5 +80,5 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     })?;
     let request = json!({"action": "redact", "key": key, "revision": revision, "reason": reason});
     let reply = server.tool(session, &bearer, request.to_string())?;
-    output.answer(&reply, || Ok(parse::<Redacted>(&reply, &server.client)?.human(output)))
+    output.answer(&reply, || Ok(parse::<RedactReply>(&reply, &server.client)?.human(output)))
 }

@@ -1,8 +1,8 @@
-//! `serve`: the server of the library, as a process.
+//! `serve`: runs the library's server as a process.
 //!
-//! It says where it is and how to make a first call, logs to standard error, and
-//! stops on a signal. Invariant: the admin key is printed where a person looks
-//! at a terminal, and nowhere else; the log holds neither keys nor values.
+//! It prints its address and a first call, logs to standard error, and stops on a signal.
+//! Invariant: the admin key is printed only on a terminal; the log contains neither keys
+//! nor values.
 
 use std::{
     env,
@@ -29,16 +29,17 @@ use super::{
     signals::{Signals, no_thread},
 };
 
-/// The largest limit that can be set for the disk: 16 TiB.
+/// The largest disk limit that can be set: 16 TiB.
 const DISK_MIB_MAX: u64 = 1 << 24;
-/// The most connections that can be asked for: each may take 64 KiB for a head.
+/// The largest connection limit that can be set: each connection may take 64 KiB for a
+/// request head.
 const CONNECTIONS_MAX: usize = 1 << 16;
-/// The longest time for a head that can be asked for, in seconds: an hour.
+/// The largest time limit for a request head, in seconds: an hour.
 const HEAD_SECONDS_MAX: u64 = 3_600;
-/// Which of its own log lines a server prints, when `SHARED_CONTEXT_LOG` does not say.
+/// The default log filter, used when `SHARED_CONTEXT_LOG` is not set.
 const LOG_DEFAULT: &str = "info";
 
-/// What a server without the component says of itself.
+/// The notice of a server that was built without the component.
 const NATIVE: &str = "
 Built without WebAssembly: the same rules and storage, in the process itself. A request
 has no limits on time and memory here, so this is for a first look.
@@ -105,11 +106,11 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// How many requests each participant may make; none for any number.
+/// The rate limit for each participant; `None` for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Rate(Option<RateLimit>);
 
-/// Runs `serve` until it gets a signal to stop.
+/// Runs `serve` until a signal stops it.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
     start_log(arguments.log_format, LOG_DEFAULT)?;
     let folder = data_folder(arguments.data.as_deref())?;
@@ -140,8 +141,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     })
 }
 
-/// Returns a server on `listen` over the data folder `folder`, with the secrets of the
-/// environment where it names some.
+/// Builds the options of a server on `listen` over the data folder `folder`. Secrets in the
+/// environment override those in the folder.
 pub(crate) fn options(folder: &Path, listen: SocketAddr) -> ServerOptions {
     let secret = |name: &str| env::var(name).ok().filter(|it| !it.is_empty());
     let mut options = ServerOptions::new(folder, listen);
@@ -150,7 +151,7 @@ pub(crate) fn options(folder: &Path, listen: SocketAddr) -> ServerOptions {
     options
 }
 
-/// Says that the server is up, and what to do first.
+/// Prints that the server is up, and a first call.
 fn greet(
     server: &Server,
     folder: &Path,
@@ -207,7 +208,7 @@ fn greet(
     })
 }
 
-/// Commands that create a session and write into it. The session's name differs
+/// Returns commands that create a session and write into it. The session's name differs
 /// each second, so that they can be pasted twice.
 fn first_call(url: &str, key: &str) -> String {
     format!(
@@ -224,8 +225,8 @@ fn first_call(url: &str, key: &str) -> String {
     )
 }
 
-/// Begins to log to standard error: the lines that `SHARED_CONTEXT_LOG` chooses,
-/// or `usual`.
+/// Starts logging to standard error, with the filter in `SHARED_CONTEXT_LOG` or else
+/// `usual`.
 pub(crate) fn start_log(format: LogFormat, usual: &str) -> Result<(), Problem> {
     let filter = env::var("SHARED_CONTEXT_LOG").ok().filter(|it| !it.is_empty());
     let filter = EnvFilter::builder().parse(filter.as_deref().unwrap_or(usual));
@@ -238,7 +239,7 @@ pub(crate) fn start_log(format: LogFormat, usual: &str) -> Result<(), Problem> {
         .with_env_filter(filter)
         .with_writer(io::stderr)
         .with_ansi(is_coloured)
-        // A reader of the log that went away is nothing to fail for.
+        // A closed standard error is not a reason to fail.
         .log_internal_errors(false);
     let started = match format {
         LogFormat::Text => log.compact().try_init(),
@@ -247,7 +248,7 @@ pub(crate) fn start_log(format: LogFormat, usual: &str) -> Result<(), Problem> {
     started.map_err(|error| Problem::new(Kind::Start, "START_FAILED", error.to_string()))
 }
 
-/// Returns an address and port, or a port of this machine.
+/// Parses an address and port, or a port of this machine.
 fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse::<u16>() {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
@@ -264,13 +265,13 @@ fn rate(text: &str) -> Result<Rate, String> {
     parse_rate(text).map(Rate)
 }
 
-/// Returns how many connections there may be.
+/// Parses the connection limit.
 fn connections(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|it| (1..=CONNECTIONS_MAX).contains(it));
     count.ok_or_else(|| format!("write a number from 1 to {CONNECTIONS_MAX}"))
 }
 
-/// Returns how long a head may take.
+/// Parses the time limit for a request head.
 fn head_time(text: &str) -> Result<Duration, String> {
     let seconds = seconds(text).ok().filter(|it| (1..=HEAD_SECONDS_MAX).contains(it));
     let seconds = seconds.ok_or("write a time from 1s to 1h, such as 15s or 2m")?;
@@ -305,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_makes_no_sense_is_refused_with_those_that_do() {
-        for (flag, good, bad, told) in [
+        for (flag, good, bad, hint) in [
             ("--connections-max", ["1", "65536"], ["0", "65537", "-1", "many"], "from 1 to 65536"),
             ("--head-time-max", ["1s", "1h"], ["0s", "3601s", "60", "soon"], "from 1s to 1h"),
         ] {
@@ -313,8 +314,8 @@ mod tests {
                 parse(&[flag, value]).unwrap();
             }
             for value in bad {
-                let refusal = parse(&[&format!("{flag}={value}")]).unwrap_err();
-                assert!(refusal.contains(flag) && refusal.contains(told), "{value}: {refusal}");
+                let error = parse(&[&format!("{flag}={value}")]).unwrap_err();
+                assert!(error.contains(flag) && error.contains(hint), "{value}: {error}");
             }
         }
     }

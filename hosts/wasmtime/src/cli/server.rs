@@ -1,10 +1,9 @@
-//! Which server a command talks to, and what it shows it.
+//! The server that a command calls, and its credentials.
 //!
 //! # Invariant
 //!
-//! The admin key found in a data folder is sent to the server of that folder or
-//! to this machine, never elsewhere. To send one elsewhere the operator names it
-//! in `SHARED_CONTEXT_ADMIN_KEY`.
+//! The admin key found in a data folder is sent only to the server of that folder or to
+//! this machine. To send one elsewhere, the operator sets `SHARED_CONTEXT_ADMIN_KEY`.
 
 use std::{
     env,
@@ -18,7 +17,7 @@ use super::{
     problem::{Kind, Problem},
 };
 
-/// Which server to talk to.
+/// The options that choose a server.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ServerArgs {
     /// The server's address [default: that of the server running on the data
@@ -45,48 +44,48 @@ pub(crate) struct ServerArgs {
     data: Option<PathBuf>,
 }
 
-/// How an address was found.
+/// The source of a server's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
-    /// By option or environment.
+enum AddressSource {
+    /// An option or the environment names it.
     Named,
-    /// The server of the data folder left it there.
+    /// The running server wrote it to the data folder.
     InFolder,
-    /// Nobody said anything.
+    /// It is the default address.
     Default,
 }
 
-/// A server, and where its secrets are looked for.
+/// A server, and the data folder that may have its secrets.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) client: Client,
     folder: Option<PathBuf>,
-    found: Found,
+    source: AddressSource,
 }
 
 impl ServerArgs {
-    /// Returns the data folder that is meant, if the user has one.
+    /// Returns the data folder: the one that is named, or the user's.
     pub(crate) fn folder(&self) -> Result<PathBuf, Problem> {
         data_folder(self.data.as_deref())
     }
 
-    /// Finds the server; asks it nothing yet.
+    /// Finds the server, without calling it.
     pub(crate) fn server(&self) -> Result<Server, Problem> {
         let folder = self.folder().ok();
         let named = self.url.as_deref().filter(|it| !it.is_empty());
         let running = || folder.as_deref().and_then(ServerFile::read);
-        let (url, found) = match named {
-            Some(url) => (url.to_owned(), Found::Named),
+        let (url, source) = match named {
+            Some(url) => (url.to_owned(), AddressSource::Named),
             None => match running() {
-                Some(file) => (file.url, Found::InFolder),
-                None => (format!("http://{LISTEN_DEFAULT}"), Found::Default),
+                Some(file) => (file.url, AddressSource::InFolder),
+                None => (format!("http://{LISTEN_DEFAULT}"), AddressSource::Default),
             },
         };
-        Ok(Server { client: Client::new(&url)?, folder, found })
+        Ok(Server { client: Client::new(&url)?, folder, source })
     }
 }
 
-/// `named`, or the user's data folder.
+/// Returns `named`, or the user's data folder.
 pub(crate) fn data_folder(named: Option<&Path>) -> Result<PathBuf, Problem> {
     match named.filter(|it| !it.as_os_str().is_empty()) {
         Some(folder) => Ok(folder.to_owned()),
@@ -99,12 +98,12 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The key is missing, or no server runs that would take it.
+    /// There is no key, or the server is unreachable.
     pub(crate) fn admin(&self) -> Result<Bearer, Problem> {
         if let Some(key) = variable("SHARED_CONTEXT_ADMIN_KEY") {
             return Ok(Bearer(key));
         }
-        if self.found != Found::InFolder && !self.client.is_local() {
+        if self.source != AddressSource::InFolder && !self.client.is_local() {
             return Err(no_admin_key(format!(
                 "no admin key for {}: one that is found in a data folder is not sent to other \
                  machines",
@@ -125,15 +124,15 @@ impl Server {
         .next("name the data folder of the server with --data, or set SHARED_CONTEXT_ADMIN_KEY"))
     }
 
-    /// Returns whether it was named, by option or environment.
+    /// Returns true if an option or the environment names the server.
     pub(crate) fn is_named(&self) -> bool {
-        self.found == Found::Named
+        self.source == AddressSource::Named
     }
 
-    /// Returns whether somebody said that a server is there: it is not just the default
-    /// address.
+    /// Returns true if a server is known to be there: its address is not just the default
+    /// one.
     pub(crate) fn is_expected(&self) -> bool {
-        self.found != Found::Default
+        self.source != AddressSource::Default
     }
 
     /// Returns the credential of `SHARED_CONTEXT_TOKEN`, if it is set.
@@ -141,7 +140,7 @@ impl Server {
         variable("SHARED_CONTEXT_TOKEN").map(Bearer)
     }
 
-    /// Asks whether the server is up, and returns its answer.
+    /// Calls `/healthz` and returns its body.
     pub(crate) fn health(&self) -> Result<Vec<u8>, Problem> {
         self.answer(&self.client.get(&["healthz"], &[]), None)?.health()
     }
@@ -150,7 +149,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The server rejected the request, or no server runs.
+    /// The server rejects the request or is unreachable.
     pub(crate) fn tool(
         &self,
         session: &str,
@@ -161,11 +160,11 @@ impl Server {
         self.send(&self.client.post(&path, request), Some(bearer))
     }
 
-    /// Sends `call` and returns the body of what was answered.
+    /// Sends `call` and returns the body of the answer.
     ///
     /// # Errors
     ///
-    /// The server rejected the request, or no server runs.
+    /// The server rejects the request or is unreachable.
     pub(crate) fn send(&self, call: &Call, bearer: Option<&Bearer>) -> Result<Vec<u8>, Problem> {
         self.answer(call, bearer)?.accepted()
     }
@@ -175,10 +174,10 @@ impl Server {
             if problem.kind() != Kind::Unreachable {
                 return problem;
             }
-            let found = match self.found {
-                Found::Named => "as --url or SHARED_CONTEXT_URL says",
-                Found::InFolder => "where the server of the data folder said it listens",
-                Found::Default => "the default address",
+            let found = match self.source {
+                AddressSource::Named => "as --url or SHARED_CONTEXT_URL says",
+                AddressSource::InFolder => "where the server of the data folder said it listens",
+                AddressSource::Default => "the default address",
             };
             let message = format!("{} ({found})", problem.message());
             Problem::new(Kind::Unreachable, "SERVER_UNREACHABLE", message)

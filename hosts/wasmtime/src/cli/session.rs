@@ -1,4 +1,4 @@
-//! `session`: the life of sessions, for the operator.
+//! `session`: creates, lists, archives and deletes sessions, for the operator.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::{
     file,
     output::{BOLD, GREEN, Output, YELLOW, counted, remark},
     problem::Problem,
-    reply::{AuditPage, Human, Made, Session, Sessions},
+    reply::{AuditPage, CreatedSession, Human, Session, Sessions},
     server::{Server, ServerArgs},
 };
 
@@ -131,7 +131,7 @@ Examples:
     },
 }
 
-/// Which sessions are listed.
+/// The filters of a listing.
 #[derive(Debug, clap::Args)]
 struct Filter {
     /// Only the active, or only the archived ones
@@ -187,12 +187,13 @@ fn create(server: &Server, id: &str, config: Option<&Path>, output: Output) -> R
     let call = server.client.post(&["v1", "sessions"], body);
     let reply = server.send(&call, Some(&server.admin()?))?;
     output.answer(&reply, || {
-        let made: Made = parse(&reply, &server.client)?;
+        let made: CreatedSession = parse(&reply, &server.client)?;
         Ok(format!("{GREEN}✓{GREEN:#} created {}", made.human(output)))
     })
 }
 
-/// Reads a configuration: any JSON; what is in it the server checks.
+/// Reads a configuration. Only the JSON syntax is checked here; the server validates the
+/// rest.
 fn read_config(path: &Path) -> Result<Box<RawValue>, Problem> {
     let text = file::read(path, "the configuration")?;
     RawValue::from_string(text.trim().to_owned()).map_err(|error| {
@@ -241,19 +242,19 @@ fn list(
 
 fn show(server: &Server, id: &str, output: Output) -> Result<(), Problem> {
     let call = server.client.get(&["v1", "sessions", id], &[]);
-    let reply = server.send(&call, Some(&anyone(server)?))?;
+    let reply = server.send(&call, Some(&admin_or_participant(server)?))?;
     output.answer(&reply, || Ok(parse::<Session>(&reply, &server.client)?.human(output)))
 }
 
-/// Returns the admin key, or else the credential of a participant.
-fn anyone(server: &Server) -> Result<Bearer, Problem> {
+/// Returns the admin key, or else the participant's credential.
+fn admin_or_participant(server: &Server) -> Result<Bearer, Problem> {
     match (server.admin(), Server::participant()) {
         (Err(_), Some(credential)) => Ok(credential),
         (admin, _) => admin,
     }
 }
 
-/// Takes a session one step further in its life.
+/// Performs a step in the life of a session and prints the result.
 fn step(server: &Server, call: &Call, output: Output, done: &str) -> Result<(), Problem> {
     let reply = server.send(call, Some(&server.admin()?))?;
     output.answer(&reply, || {

@@ -1,4 +1,4 @@
-//! The signals that stop a process: Ctrl-C and `SIGTERM`.
+//! Signals that stop a process: Ctrl-C and `SIGTERM`.
 
 use std::{io, thread};
 
@@ -13,11 +13,11 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// From now on they do not end this process at once.
+    /// Starts listening. From then on the signals do not end the process by themselves.
     ///
     /// # Errors
     ///
-    /// The system has none to give.
+    /// The system provides no signals.
     #[cfg(unix)]
     pub(crate) fn new() -> Result<Self, Problem> {
         use tokio::signal::unix::{SignalKind, signal};
@@ -33,7 +33,7 @@ impl Signals {
         })
     }
 
-    /// Waits for one; returns what people call it.
+    /// Waits for a signal and returns its name.
     #[cfg(unix)]
     pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
@@ -55,12 +55,12 @@ impl Signals {
     }
 }
 
-/// Runs `act` when this process gets a signal to stop, which from now on does not end
-/// it.
+/// Calls `act` when a signal asks this process to stop. From then on the signal does not
+/// end the process by itself.
 ///
 /// # Errors
 ///
-/// The system gives no signals or no threads.
+/// The system provides no signals or no threads.
 pub(crate) fn on_signal(act: impl FnOnce() + Send + 'static) -> Result<(), Problem> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -74,7 +74,7 @@ pub(crate) fn on_signal(act: impl FnOnce() + Send + 'static) -> Result<(), Probl
     thread::Builder::new().spawn(wait).map(drop).map_err(|error| no_thread(&error))
 }
 
-/// Returns the problem that the system gives no threads.
+/// Returns the problem that the system provides no threads.
 pub(crate) fn no_thread(error: &io::Error) -> Problem {
     let message = format!("the system gives no threads: {error}");
     Problem::new(Kind::Start, "START_FAILED", message).next("stop other programs, or reboot")

@@ -5,12 +5,15 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
-    caller::{AnyoneArgs, CallerArgs},
+    caller::{CallerArgs, CallerOrAdminArgs},
     client::{Bearer, parse},
     confirm::confirm,
     output::{BOLD, Output, YELLOW, plain},
     problem::Problem,
-    reply::{Diff, Human, Read, Restored, SnapshotDeleted, SnapshotInfo, SnapshotRead, Snapshots},
+    reply::{
+        DeleteSnapshotReply, Diff, Human, ReadReply, ReadSnapshotReply, RestoreReply, SnapshotInfo,
+        Snapshots,
+    },
     server::{Server, ServerArgs},
 };
 
@@ -63,7 +66,7 @@ Examples:
         /// The session
         session: String,
         #[command(flatten)]
-        anyone: AnyoneArgs,
+        caller: CallerOrAdminArgs,
     },
     /// Show what a snapshot holds, or one entry of it
     #[command(after_help = "\
@@ -78,7 +81,7 @@ Examples:
         /// Only this entry
         key: Option<String>,
         #[command(flatten)]
-        anyone: AnyoneArgs,
+        caller: CallerOrAdminArgs,
     },
     /// Show what differs between two snapshots, or between one and now
     #[command(after_help = "\
@@ -95,7 +98,7 @@ A line per key: + added, - removed, ~ changed, with its gain or loss of tokens."
         /// The later one [default: the entries as they are now]
         to: Option<String>,
         #[command(flatten)]
-        anyone: AnyoneArgs,
+        caller: CallerOrAdminArgs,
     },
     /// Make the entries what they were, in one change
     #[command(after_help = "\
@@ -139,28 +142,28 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
             let bearer = caller.bearer(&server, session)?;
             answer::<SnapshotInfo>(&server, session, &bearer, &request, output)
         }
-        Command::List { session, anyone } => {
+        Command::List { session, caller } => {
             let request = json!({"action": "list_snapshots"});
-            let bearer = anyone.bearer(&server, session)?;
+            let bearer = caller.bearer(&server, session)?;
             answer::<Snapshots>(&server, session, &bearer, &request, output)
         }
-        Command::Read { session, label, key, anyone } => {
+        Command::Read { session, label, key, caller } => {
             let request = json!({"action": "read_snapshot", "label": label, "key": key});
-            let bearer = anyone.bearer(&server, session)?;
+            let bearer = caller.bearer(&server, session)?;
             match key {
-                Some(_) => answer::<Read>(&server, session, &bearer, &request, output),
-                None => answer::<SnapshotRead>(&server, session, &bearer, &request, output),
+                Some(_) => answer::<ReadReply>(&server, session, &bearer, &request, output),
+                None => answer::<ReadSnapshotReply>(&server, session, &bearer, &request, output),
             }
         }
-        Command::Diff { session, from, to, anyone } => {
+        Command::Diff { session, from, to, caller } => {
             let request = json!({"action": "diff_snapshots", "from": from, "to": to});
-            let bearer = anyone.bearer(&server, session)?;
+            let bearer = caller.bearer(&server, session)?;
             answer::<Diff>(&server, session, &bearer, &request, output)
         }
         Command::Restore { session, label, caller } => {
             let request = json!({"action": "restore_snapshot", "label": label});
             let bearer = caller.bearer(&server, session)?;
-            answer::<Restored>(&server, session, &bearer, &request, output)
+            answer::<RestoreReply>(&server, session, &bearer, &request, output)
         }
         Command::Delete { session, label, yes, caller } => {
             let bearer = caller.bearer(&server, session)?;
@@ -169,12 +172,12 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
                 Ok(format!("{YELLOW}Delete{YELLOW:#} snapshot {BOLD}{label}{BOLD:#} of {session}?"))
             })?;
             let request = json!({"action": "delete_snapshot", "label": label});
-            answer::<SnapshotDeleted>(&server, session, &bearer, &request, output)
+            answer::<DeleteSnapshotReply>(&server, session, &bearer, &request, output)
         }
     }
 }
 
-/// Sends `request` and prints the reply, a `T`.
+/// Sends `request` and prints the reply, which is a `T`.
 fn answer<T: DeserializeOwned + Human>(
     server: &Server,
     session: &str,

@@ -1,5 +1,5 @@
-//! The interaction cycle of spec 10: an orchestrator, an analysis, a
-//! remediation; and a night in between.
+//! The interaction cycle of spec 10: an orchestrator, an analysis and a remediation, with a
+//! night in between.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::cli::{output::Output, problem::Problem};
 const FINDINGS: &str = "Connection pool size reduced from 200 to 20 in Feb 18 config change. \
     Thread starvation under load. Staging test confirmed: restoring to 200 resolves throughput.";
 
-/// Plays it.
+/// Plays the story.
 pub(super) fn play(output: Output) -> Result<(), Problem> {
     let names = ["orchestrator", "subagent:analysis", "subagent:remediation"];
     let (mut t, orchestrator) = Transcript::begin(output, "incident-0218", &json!({}), &names)?;

@@ -1,9 +1,9 @@
-//! What the server acknowledged to the participants of a demonstration, so that
-//! it can be compared with what is stored.
+//! The changes that the server acknowledged in a demonstration, for comparison with the
+//! stored data.
 //!
 //! # Invariant
 //!
-//! Only what a reply said is in it.
+//! The ledger contains only data from replies.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::transcript::Request;
 use crate::cli::output::{Output, counted};
 
-/// Acknowledged changes, and counts of what else was answered.
+/// Acknowledged changes, and counts of other answers.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     /// Each key with version, writer and value.
@@ -29,7 +29,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Takes down the answer to a call of `who`.
+    /// Records the reply to a call of `who`.
     pub(super) fn take(&mut self, who: &'static str, request: &Request<'_>, reply: &Value) {
         count(self.calls.entry(who).or_default());
         let number = |name| reply.get(name).and_then(Value::as_u64);
@@ -53,7 +53,7 @@ impl Ledger {
         }
     }
 
-    /// Returns the counts as lines of a summary.
+    /// Formats the counts as lines of a summary.
     pub(super) fn human(&self, output: Output, restarts: u64, elapsed: Duration) -> String {
         let listed = |counts: &BTreeMap<String, u64>| {
             let each = counts.iter().map(|(code, count)| match count {

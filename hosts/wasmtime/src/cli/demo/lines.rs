@@ -1,7 +1,6 @@
-//! How a call and its answer look on a screen: who, what, and below it what was
-//! answered.
+//! Formats a call and its answer: the caller, the request, and below it the answer.
 //!
-//! Leaves out the whole of long values: the transcript is to be read.
+//! Long values are cut, to keep the transcript readable.
 
 use std::fmt::Write as _;
 
@@ -11,9 +10,9 @@ use serde_json::Value;
 use super::transcript::{Participant, Request};
 use crate::cli::output::{BOLD, DIMMED, GREEN, Output, YELLOW, counted, grouped, plain};
 
-/// How much of a value is shown, in characters.
+/// The number of characters shown of a value.
 const VALUE_CHARS_MAX: usize = 180;
-/// The colours of participants, in the order in which they come.
+/// The colours of participants, in the order of their appearance.
 const COLOURS: [Style; 4] = [
     AnsiColor::Cyan.on_default().bold(),
     AnsiColor::Magenta.on_default().bold(),
@@ -21,19 +20,19 @@ const COLOURS: [Style; 4] = [
     AnsiColor::BrightMagenta.on_default().bold(),
 ];
 
-/// Returns what happens outside of the shared context.
+/// Formats an event outside of the shared context.
 pub(super) fn note(output: Output, text: &str) -> String {
     let text = output.wrapped("  · ", "    ", text);
     format!("{DIMMED}{text}{DIMMED:#}")
 }
 
-/// Something that was checked.
+/// Formats a checked claim.
 pub(super) fn claim(output: Output, text: &str) -> String {
     let text = output.wrapped("  ✓ ", "    ", text);
     format!("{GREEN}{text}{GREEN:#}")
 }
 
-/// Returns who asks for what.
+/// Formats a participant's request.
 pub(super) fn request(
     output: Output,
     names_width: usize,
@@ -51,7 +50,7 @@ pub(super) fn request(
     text.replacen(who.name, &format!("{style}{}{style:#}", who.name), 1)
 }
 
-/// Returns what was answered.
+/// Formats the reply to `request`.
 pub(super) fn reply(
     output: Output,
     names_width: usize,
@@ -92,7 +91,7 @@ pub(super) fn reply(
     all
 }
 
-/// Returns a listing in a line.
+/// Formats a listing as a line.
 fn listed(reply: &Value, tokens: u64, max_tokens: u64) -> String {
     let keys = reply.get("keys").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let names: Vec<&str> =
@@ -105,7 +104,7 @@ fn listed(reply: &Value, tokens: u64, max_tokens: u64) -> String {
     format!("{count}, {} of {max} tokens{names}", grouped(tokens))
 }
 
-/// Returns a value in a line, cut when it is long.
+/// Formats a value as a line, cut if it is long.
 fn shown(value: &str) -> String {
     let lines = value.lines().map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "));
     let lines: Vec<String> = lines.filter(|it| !it.is_empty()).collect();
@@ -120,7 +119,7 @@ fn shown(value: &str) -> String {
     format!("{start} … ({} characters)", grouped(all))
 }
 
-/// `text` right of the column of names, its further lines indented a little more.
+/// Formats `text` beside the column of names, with further lines indented a little more.
 fn block(output: Output, names_width: usize, name: &str, text: &str) -> String {
     let first = format!("  {name:<names_width$}  ");
     let indent = format!("  {:names_width$}    ", "");

@@ -1,8 +1,8 @@
-//! `demo`: a story played against a server process that is really started, by
-//! participants with credentials of their own.
+//! `demo`: plays a story against a real server process, with participants that have their
+//! own credentials.
 //!
-//! The story (`cycle`) reports to a `transcript` what happens; `process` is the server. Not
-//! here: any way to the store but HTTP.
+//! The story (`cycle`) drives a `transcript`; `process` is the server. The store is reached
+//! only over HTTP.
 
 mod cycle;
 mod ledger;
@@ -26,6 +26,6 @@ pub(crate) struct Arguments;
 
 /// Runs `demo`.
 pub(crate) fn run(_: &Arguments, output: Output) -> Result<(), Problem> {
-    process::heed_signals()?;
+    process::handle_signals()?;
     cycle::play(output)
 }

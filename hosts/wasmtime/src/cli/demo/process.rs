@@ -1,8 +1,8 @@
-//! The server of a demonstration: a process of its own, on data of its own.
+//! The server of a demonstration: a separate process with its own data.
 //!
 //! # Invariant
 //!
-//! The process ends with the value that stands for it, whatever went wrong.
+//! The process ends when its value is dropped, even after an error.
 
 use std::{
     env, fs,
@@ -25,9 +25,9 @@ use crate::cli::{
     signals::on_signal,
 };
 
-/// How long a server may take to stop before it is killed.
+/// The time in which a server must stop before it is killed.
 const STOP_TIME_MAX: Duration = Duration::from_secs(15);
-/// In the folder of a demonstration: the data folder, and what the server says.
+/// In the demonstration's folder: the data folder and the server's log.
 const DATA: &str = "data";
 const LOG: &str = "server.log";
 
@@ -35,25 +35,25 @@ const LOG: &str = "server.log";
 #[derive(Debug)]
 pub(super) struct ServerProcess {
     child: Running,
-    /// Removed when nothing runs on it any more.
+    /// Removed after the process has ended.
     folder: TempDir,
     address: SocketAddr,
     pub(super) client: Client,
     pub(super) admin: Bearer,
 }
 
-/// A process that does not outlive this value.
+/// A process that is killed when this value is dropped.
 #[derive(Debug)]
 struct Running(Child);
 
-/// What `serve --json` prints.
+/// The output of `serve --json`.
 #[derive(Deserialize)]
 struct Started {
     url: String,
 }
 
 impl ServerProcess {
-    /// Starts this program as a server, on any free port and an empty folder.
+    /// Starts this program as a server, on a free port and an empty folder.
     pub(super) fn start() -> Result<Self, Problem> {
         let folder = tempfile::Builder::new()
             .prefix("shared-context-demo-")
@@ -70,13 +70,13 @@ impl ServerProcess {
         Ok(Self { child, folder, address, client, admin })
     }
 
-    /// Returns its process id.
+    /// Returns the process id.
     pub(super) fn id(&self) -> u32 {
         self.child.0.id()
     }
 
-    /// Stops the process as an operator would, and starts another on the same
-    /// data. Returns how long it was away.
+    /// Stops the process as an operator would, and starts another on the same data. Returns
+    /// the duration of the outage.
     pub(super) fn restart(&mut self) -> Result<Duration, Problem> {
         let since = Instant::now();
         self.stop()?;
@@ -86,7 +86,7 @@ impl ServerProcess {
         Ok(since.elapsed())
     }
 
-    /// Stops the process and waits until it is gone.
+    /// Stops the process and waits for its end.
     pub(super) fn stop(&mut self) -> Result<(), Problem> {
         terminate(&mut self.child.0)
             .map_err(|error| failed(format!("the server cannot be stopped: {error}")))?;
@@ -118,16 +118,16 @@ impl Drop for Running {
     }
 }
 
-/// True once this process got a signal to stop.
+/// True after a signal asked this process to stop.
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// From now on a signal to stop does not end this process at once, so that its
-/// server and data do not stay behind: [`check_interrupted`] reports it.
-pub(super) fn heed_signals() -> Result<(), Problem> {
+/// Starts handling signals. From then on they do not end this process, so that its server
+/// and data are not left behind; [`check_interrupted`] reports them.
+pub(super) fn handle_signals() -> Result<(), Problem> {
     on_signal(|| IS_INTERRUPTED.store(true, Ordering::Relaxed))
 }
 
-/// Ends a demonstration that got a signal to stop.
+/// Returns an error if a signal asked this process to stop.
 pub(super) fn check_interrupted() -> Result<(), Problem> {
     if IS_INTERRUPTED.load(Ordering::Relaxed) {
         return Err(Problem::check("the demonstration was interrupted")
@@ -136,7 +136,7 @@ pub(super) fn check_interrupted() -> Result<(), Problem> {
     Ok(())
 }
 
-/// Starts the process and waits until it says where it listens.
+/// Starts the process and waits until it prints its address.
 fn spawn(folder: &Path, listen: &str) -> Result<(Running, String), Problem> {
     let cannot = |error: std::io::Error| failed(format!("the server cannot be started: {error}"));
     let program = env::current_exe().map_err(cannot)?;
@@ -148,7 +148,7 @@ fn spawn(folder: &Path, listen: &str) -> Result<(Running, String), Problem> {
             command.env_remove(name);
         }
     }
-    // Ctrl-C is for the demonstration, which stops its server itself.
+    // Ctrl-C must reach only the demonstration, which stops its server itself.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log_file);
@@ -164,7 +164,7 @@ fn spawn(folder: &Path, listen: &str) -> Result<(Running, String), Problem> {
     Ok((child, url))
 }
 
-/// Returns what the server said last, for a problem.
+/// Returns the last lines of the server's log, for a problem.
 fn log(folder: &Path) -> String {
     let text = fs::read_to_string(folder.join(LOG)).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();

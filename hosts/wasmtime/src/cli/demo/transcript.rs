@@ -1,13 +1,13 @@
-//! The transcript of a demonstration: every call is really made, printed as it
-//! is answered, and kept.
+//! The transcript of a demonstration: every call is really made, printed when answered, and
+//! recorded.
 //!
-//! Not here: what is called, and how a line looks (`lines`). What the server
-//! acknowledged is kept in `ledger`.
+//! The calls are in `cycle`, the formatting is in `lines`, and the acknowledged changes are
+//! in `ledger`.
 //!
 //! # Invariant
 //!
-//! A demonstration that prints a claim has checked it; one that does not hold
-//! ends the demonstration with an error.
+//! A claim is checked before it is printed. One that fails ends the demonstration with an
+//! error.
 
 use std::{
     collections::BTreeMap,
@@ -24,17 +24,17 @@ use super::{
     process::{ServerProcess, check_interrupted},
 };
 use crate::cli::{
-    client::{Bearer, Call, parse, refusal},
+    client::{Bearer, Call, parse, rejection},
     output::{BOLD, GREEN, Output},
     problem::Problem,
-    reply::{AuditPage, Deleted, Human, Issued, Listing, Read, Written},
+    reply::{AuditPage, DeleteReply, Human, IssuedCredential, Listing, ReadReply, WriteReply},
 };
 
-/// Who calls, with a credential of its own.
+/// A participant with its own credential.
 #[derive(Debug, Clone)]
 pub(super) struct Participant {
     pub(super) name: &'static str,
-    /// Which of the demonstration's participants it is: its colour.
+    /// Its number in the demonstration, which determines its colour.
     pub(super) nth: usize,
     bearer: Bearer,
 }
@@ -56,14 +56,14 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A demonstration under way.
+/// A running demonstration.
 #[derive(Debug)]
 pub(super) struct Transcript {
     output: Output,
     session: &'static str,
     process: ServerProcess,
     began: Instant,
-    /// How wide the column of names is.
+    /// The width of the column of names.
     names_width: usize,
     participants: usize,
     pub(super) ledger: Ledger,
@@ -73,8 +73,8 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
-    /// Starts a server and creates the session `session` on it. Returns the
-    /// orchestrator as well.
+    /// Starts a server and creates the session `session` on it. Also returns the
+    /// orchestrator.
     pub(super) fn begin(
         output: Output,
         session: &'static str,
@@ -99,26 +99,25 @@ impl Transcript {
         transcript.note(&format!("a server was started: {url}, process {id}"))?;
         let body = json!({"session_id": session, "config": config}).to_string();
         let call = transcript.process.client.post(&["v1", "sessions"], body);
-        let issued: Issued = transcript.ask_admin(&call)?;
+        let issued: IssuedCredential = transcript.ask_admin(&call)?;
         transcript.note(&format!("the operator created the session {session}"))?;
         let orchestrator = transcript.enter("orchestrator", issued);
         Ok((transcript, orchestrator))
     }
 
-    /// Opens a part of the story.
+    /// Starts a scene of the story.
     pub(super) fn scene(&mut self, title: &str) -> Result<(), Problem> {
         self.steps.push(json!({"scene": title}));
         self.output.text(&format!("\n{BOLD}{title}{BOLD:#}"))
     }
 
-    /// Tells what happens outside of the shared context.
+    /// Prints an event outside of the shared context.
     pub(super) fn note(&mut self, text: &str) -> Result<(), Problem> {
         self.steps.push(json!({"note": text}));
         self.output.text(&lines::note(self.output, text))
     }
 
-    /// Lets `orchestrator` launch the subagent `name`, with a credential of its
-    /// own.
+    /// Launches the subagent `name` on behalf of `orchestrator`, with its own credential.
     pub(super) fn launch(
         &mut self,
         orchestrator: &Participant,
@@ -128,18 +127,22 @@ impl Transcript {
         let path = ["v1", "sessions", self.session, "credentials"];
         let call = self.process.client.post(&path, body);
         let body = self.process.client.send(&call, Some(&orchestrator.bearer))?.accepted()?;
-        let issued: Issued = parse(&body, &self.process.client)?;
+        let issued: IssuedCredential = parse(&body, &self.process.client)?;
         self.note(&format!("{} launches {name} with a credential of its own", orchestrator.name))?;
         Ok(self.enter(name, issued))
     }
 
-    fn enter(&mut self, name: &'static str, Issued { credential, .. }: Issued) -> Participant {
+    fn enter(
+        &mut self,
+        name: &'static str,
+        IssuedCredential { credential, .. }: IssuedCredential,
+    ) -> Participant {
         let nth = self.participants;
         self.participants = nth.saturating_add(1);
         Participant { name, nth, bearer: Bearer(credential) }
     }
 
-    /// Makes a call that has to succeed.
+    /// Makes a call that must succeed.
     fn done<T: DeserializeOwned>(
         &mut self,
         who: &Participant,
@@ -152,19 +155,19 @@ impl Transcript {
         let path = ["v1", "sessions", self.session, "shared_context"];
         let call = self.process.client.post(&path, body);
         let answer = self.process.client.send(&call, Some(&who.bearer))?;
-        if let Some(Failure { code, message, .. }) = refusal(&answer.body) {
+        if let Some(Failure { code, message, .. }) = rejection(&answer.body) {
             let (name, action) = (who.name, request.action);
-            let told = format!("the {action} of {name} was refused as {code}: {message}");
-            return Err(Problem::check(told));
+            let message = format!("the {action} of {name} was refused as {code}: {message}");
+            return Err(Problem::check(message));
         }
         let reply: Value = parse(&answer.body, &self.process.client)?;
         self.ledger.take(who.name, &request, &reply);
         self.output.text(&lines::reply(self.output, self.names_width, &request, &reply))?;
-        let told = parse(&answer.body, &self.process.client);
+        let parsed = parse(&answer.body, &self.process.client);
         self.steps.push(json!({
             "participant": who.name, "request": request, "status": answer.status, "reply": reply,
         }));
-        told
+        parsed
     }
 
     /// Lists the keys.
@@ -172,23 +175,23 @@ impl Transcript {
         self.done(who, Request { action: "list_keys", ..Request::default() })
     }
 
-    /// Reads a value that is there.
-    pub(super) fn read(&mut self, who: &Participant, key: &str) -> Result<Read, Problem> {
+    /// Reads an existing value.
+    pub(super) fn read(&mut self, who: &Participant, key: &str) -> Result<ReadReply, Problem> {
         self.done(who, Request { action: "read", key: Some(key), ..Request::default() })
     }
 
-    /// Writes a value that fits.
+    /// Writes a value within the limits.
     pub(super) fn write(
         &mut self,
         who: &Participant,
         key: &str,
         value: &str,
-    ) -> Result<Written, Problem> {
+    ) -> Result<WriteReply, Problem> {
         self.done(who, Request::write(key, value))
     }
 
-    /// Deletes a key that is there.
-    pub(super) fn delete(&mut self, who: &Participant, key: &str) -> Result<Deleted, Problem> {
+    /// Deletes an existing key.
+    pub(super) fn delete(&mut self, who: &Participant, key: &str) -> Result<DeleteReply, Problem> {
         self.done(who, Request { action: "delete", key: Some(key), ..Request::default() })
     }
 
@@ -208,11 +211,11 @@ impl Transcript {
         self.claim("after the restart every key, version, writer and time is as before", is_same)
     }
 
-    /// Says that something holds.
+    /// Prints a claim that `holds`.
     ///
     /// # Errors
     ///
-    /// It does not.
+    /// The claim does not hold.
     pub(super) fn claim(&mut self, text: &str, holds: bool) -> Result<(), Problem> {
         if !holds {
             return Err(Problem::check(format!("this does not hold: {text}"))
@@ -223,14 +226,15 @@ impl Transcript {
         self.output.text(&lines::claim(self.output, text))
     }
 
-    /// Checks what is stored against what was acknowledged, and that every
-    /// acknowledged change is in the audit log once.
+    /// Checks the stored entries against the acknowledged changes, and that every
+    /// acknowledged change is in the audit log exactly once.
     pub(super) fn check_ledger(&mut self) -> Result<Listing, Problem> {
         let listing = self.list_as_admin()?;
         let mut stored = BTreeMap::new();
         for entry in &listing.keys {
             let path = ["v1", "sessions", self.session, "entries", &entry.key];
-            let Read { entry, value } = self.ask_admin(&self.process.client.get(&path, &[]))?;
+            let ReadReply { entry, value } =
+                self.ask_admin(&self.process.client.get(&path, &[]))?;
             stored.insert(entry.key, (entry.version, entry.written_by, value));
         }
         let text = "what is stored is what was acknowledged: every key, version, writer, value";
@@ -254,15 +258,14 @@ impl Transcript {
         self.ask_admin(&self.process.client.get(&path, &[]))
     }
 
-    /// Asks as the operator; that is no part of the story.
+    /// Sends a call as the operator, which is not part of the story.
     fn ask_admin<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Problem> {
         let client = &self.process.client;
         let body = client.send(call, Some(&self.process.admin))?.accepted()?;
         parse(&body, client)
     }
 
-    /// Stops the server, removes its data and sums up. `facts` are lines of the
-    /// summary.
+    /// Stops the server, removes its data and prints the summary, which includes `facts`.
     pub(super) fn end(mut self, listing: &Listing, facts: &[String]) -> Result<(), Problem> {
         let elapsed: Duration = self.began.elapsed();
         self.process.stop()?;

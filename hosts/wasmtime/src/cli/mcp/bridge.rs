@@ -1,10 +1,10 @@
-//! What becomes of each message of the client.
+//! Handles each message of the client.
 //!
 //! # Invariants
 //!
-//! - Every request is answered, unless the client cancels it; nothing else is.
-//! - Calls of tools are carried out in the order they were sent, whatever they are
-//!   about; other requests may overtake them.
+//! - Every request is answered, unless the client cancels it. Notifications are not.
+//! - All tool calls are carried out in the order they were sent. Other requests may
+//!   overtake them.
 
 use std::{
     io::BufRead,
@@ -21,45 +21,45 @@ use http::Method;
 
 use super::{
     exchange::{self, Answer, Call, Failure},
-    handshake::{Handshake, Handshakes, Learned},
+    handshake::{Handshake, HandshakeChange, Handshakes},
     header,
     input::{Input, LINE_BYTES_MAX},
     listen,
-    message::{self, Message, Told, Unread},
+    message::{self, Message, ParseError, ServerMessage},
     output::{Output, Ticket},
     stream,
     upstream::{Need, Upstream},
 };
 use crate::cli::{event::Events, output::remark, problem::Problem, signals::no_thread};
 
-/// How many requests may wait for those before them; then the client has to.
+/// The maximum length of a queue. When it is full, the client's next message waits.
 const WAITING_MAX: usize = 16;
-/// How many requests are under way at a time, besides one of those in order.
+/// The number of requests processed in parallel, besides the ordered one.
 const SIDE_LANES: usize = 4;
-/// How long the end waits for the server to take note of it.
+/// The time limit at shutdown for telling the server that the handshake ends.
 const FAREWELL_TIME_MAX: Duration = Duration::from_millis(500);
 
-/// Between a client on standard input and output, and a server.
+/// The bridge between a client on standard input and output, and a server.
 pub(super) struct Bridge {
     pub(super) upstream: Upstream,
     pub(super) output: Output,
     pub(super) handshakes: Handshakes,
-    /// How many subscriptions are open.
+    /// The number of open subscriptions.
     pub(super) listening: AtomicUsize,
 }
 
-/// A message on its way.
+/// A message to be processed.
 struct Job {
     message: Arc<Message>,
-    /// What it is answered by; `None` for a notification.
+    /// The ticket of a request; `None` for a notification.
     ticket: Option<Arc<Ticket>>,
 }
 
-/// Where messages wait for their turn.
+/// The queues of messages to be processed.
 pub(super) struct Lanes {
     ordered: SyncSender<Job>,
     side: SyncSender<Job>,
-    /// How many handshakes are under way: until they are done nothing overtakes.
+    /// The number of handshakes in progress. While there is one, nothing overtakes it.
     handshakes: Arc<AtomicUsize>,
 }
 
@@ -69,7 +69,7 @@ impl Bridge {
         Self { upstream, output, handshakes, listening: AtomicUsize::new(0) }
     }
 
-    /// Takes what came in.
+    /// Handles a line of input.
     pub(super) fn take(self: &Arc<Self>, input: Input, lanes: &Lanes) {
         let line = match input {
             Input::Line(line) => line,
@@ -79,13 +79,15 @@ impl Bridge {
                      you send"
                 );
                 let line = message::error(id.as_ref(), message::INVALID_REQUEST, &text, None);
-                return self.output.say(&line);
+                return self.output.send(&line);
             }
         };
         let message = match Message::parse(line) {
             Ok(message) => Arc::new(message),
-            Err(Unread::Refused(answer)) => return self.output.say(&answer),
-            Err(Unread::Response) => return remark("a response came, to nothing that was asked"),
+            Err(ParseError::Invalid(answer)) => return self.output.send(&answer),
+            Err(ParseError::Response) => {
+                return remark("a response came, to nothing that was asked");
+            }
         };
         let is_listening = message.method == "subscriptions/listen";
         let ticket = message.id.clone().map(|id| self.output.begin(id, is_listening));
@@ -100,12 +102,12 @@ impl Bridge {
         }
     }
 
-    /// Sends `message` and returns what is answered. A handshake that the server
-    /// has forgotten is done again first.
+    /// Sends `message` and returns the answer. If the server has forgotten the handshake,
+    /// it is repeated first.
     ///
     /// # Errors
     ///
-    /// No answer came.
+    /// No answer arrived.
     pub(super) fn send(
         &self,
         message: &Message,
@@ -140,16 +142,16 @@ impl Bridge {
         }
         let sent = self.send(&message, false, Need::Request);
         if let Ok(answer) = &sent {
-            match self.handshakes.learn(&message, answer) {
-                Learned::Nothing => {}
-                Learned::Complete => stream::begin(self),
-                Learned::Other(ended) => self.end(&ended),
+            match self.handshakes.record(&message, answer) {
+                HandshakeChange::Unchanged => {}
+                HandshakeChange::Complete => stream::begin(self),
+                HandshakeChange::Replaced(ended) => self.end(&ended),
             }
         }
         let Some(ticket) = ticket else {
             return match sent {
                 Ok(answer) if answer.status.is_success() => {}
-                Ok(answer) => remark(&answer.refusal(&message.method)),
+                Ok(answer) => remark(&answer.rejection(&message.method)),
                 Err(failure) => remark(failure.problem().message()),
             };
         };
@@ -165,17 +167,18 @@ impl Bridge {
         self.output.answer(&ticket, &line);
     }
 
-    /// Says what comes for `ticket` up to its answer; returns why none came.
+    /// Forwards the events for `ticket` up to its answer. Returns a failure if the stream
+    /// ends without an answer.
     fn relay(&self, body: impl BufRead, ticket: &Arc<Ticket>) -> Option<Failure> {
         let mut events = Events::new(body);
         while let Ok(Some(event)) = events.next() {
             let line = event.data.as_bytes();
-            match Told::parse(line) {
-                Some(told) if told.answers(&ticket.id) => {
+            match ServerMessage::parse(line) {
+                Some(message) if message.answers(&ticket.id) => {
                     self.output.answer(ticket, line);
                     return None;
                 }
-                Some(_) => self.output.tell(ticket, line),
+                Some(_) => self.output.notify(ticket, line),
                 None => {}
             }
         }
@@ -183,7 +186,7 @@ impl Bridge {
         Some(Failure::Unknown(exchange::cut_off(&url)))
     }
 
-    /// Tells the server that `handshake` is over, as far as it listens.
+    /// Notifies the server that `handshake` has ended, if it can be reached.
     fn end(&self, handshake: &Handshake) {
         if handshake.session_id.is_none() {
             return;
@@ -196,21 +199,22 @@ impl Bridge {
             may_last: false,
             need: Need::Stream,
         };
-        // It forgets handshakes by itself.
+        // An error does no harm: the server expires handshakes by itself.
         drop(exchange::send(&self.upstream, &call));
     }
 
-    /// Ends what goes on, after what was asked is answered or `time_max` is over.
+    /// Ends subscriptions, the handshake and a server of this process, after waiting up to
+    /// `time_max` for pending answers.
     pub(super) fn finish(self: &Arc<Self>, time_max: Duration) {
         self.output.wait_until_answered(time_max);
         self.output.end_subscriptions();
         if let (Some(handshake), false) = (self.handshakes.current(), self.upstream.is_own()) {
             let (bridge, (done, ended)) = (Arc::clone(self), sync_channel(1));
-            let tell = move || {
+            let farewell = move || {
                 bridge.end(&handshake);
                 let _ = done.send(());
             };
-            if thread::Builder::new().spawn(tell).is_ok() {
+            if thread::Builder::new().spawn(farewell).is_ok() {
                 let _ = ended.recv_timeout(FAREWELL_TIME_MAX);
             }
         }
@@ -219,11 +223,11 @@ impl Bridge {
 }
 
 impl Lanes {
-    /// Lanes to `bridge`.
+    /// Starts the threads that process messages for `bridge`.
     ///
     /// # Errors
     ///
-    /// The system gives no threads.
+    /// The system provides no threads.
     pub(super) fn new(bridge: &Arc<Bridge>) -> Result<Self, Problem> {
         let handshakes = Arc::new(AtomicUsize::new(0));
         let (ordered, waiting) = sync_channel(WAITING_MAX);
@@ -236,7 +240,7 @@ impl Lanes {
         Ok(Self { ordered, side, handshakes })
     }
 
-    /// Has `job` done in its turn.
+    /// Queues `job`.
     fn take(&self, job: Job) {
         if job.message.method == "initialize" {
             self.handshakes.fetch_add(1, Ordering::SeqCst);
@@ -248,12 +252,12 @@ impl Lanes {
             );
         let waits = self.handshakes.load(Ordering::SeqCst) > 0;
         let lane = if keeps_order || waits { &self.ordered } else { &self.side };
-        // Its thread ends with this process.
+        // The receiving threads live as long as this process.
         drop(lane.send(job));
     }
 }
 
-/// Returns a thread that does the jobs of `waiting`, one after the other.
+/// Starts a thread that processes the jobs in `waiting`, one after the other.
 fn lane(
     bridge: &Arc<Bridge>,
     handshakes: &Arc<AtomicUsize>,

@@ -1,13 +1,11 @@
-//! One request to the server and its answer, over everything that can be mended on
-//! the way.
+//! Sends one request to the server and recovers from temporary failures.
 //!
-//! A credential that is void is replaced once, a server that asks to wait for a
-//! moment is given it once, and a server that went away is looked for again.
+//! An invalid credential is replaced once. A `Retry-After` is honoured once. A server that
+//! went away is looked up again.
 //!
 //! # Invariant
 //!
-//! What may have been carried out is not sent a second time, unless that does no
-//! harm.
+//! A request that may have been carried out is sent again only if it is repeatable.
 
 use std::{
     io::{self, BufReader},
@@ -20,33 +18,33 @@ use serde_json::json;
 use ureq::{BodyReader, Timeout};
 
 use super::{
-    message::{self, Id, Message, Told},
+    message::{self, Id, Message, ServerMessage},
     upstream::{Need, Target, Upstream},
 };
 use crate::cli::{
-    client::{Bearer, is_stream, not_ours, refusal, whole_body},
+    client::{Bearer, is_stream, not_a_server, rejection, whole_body},
     problem::{Kind, Problem},
 };
 
-/// The longest a server may ask to wait, before the request fails instead.
+/// The longest `Retry-After` that is honoured. If it is longer, the rejection is returned.
 const WAIT_MAX: Duration = Duration::from_secs(2);
-/// How often a server is looked for anew for one request.
+/// The number of times one request looks up the server again.
 const MOVES_MAX: u32 = 2;
 
-/// A request to the server's endpoint for MCP.
+/// A request to the server's MCP endpoint.
 #[derive(Debug)]
 pub(super) struct Call<'c> {
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
     pub(super) body: &'c [u8],
-    /// Whether it may be sent again when it is not known what became of it.
+    /// True if it may be sent again after an unknown outcome.
     pub(super) is_repeatable: bool,
-    /// Whether the answer may be a stream that does not end.
+    /// True if the answer may be an endless stream.
     pub(super) may_last: bool,
     pub(super) need: Need,
 }
 
-/// What the server answered.
+/// The server's answer.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
@@ -56,26 +54,26 @@ pub(super) struct Answer {
 
 /// The body of an answer.
 pub(super) enum Body {
-    /// It came whole.
+    /// The whole body.
     Whole(Vec<u8>),
-    /// Events, as they come.
+    /// An event stream that is read as it arrives.
     Stream(BodyReader<'static>),
 }
 
-/// Why there is no answer.
+/// The reason for a missing answer.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Nothing was done.
+    /// The request was not carried out.
     NotDone(Problem),
-    /// Whether it was done is not known.
+    /// The outcome of the request is unknown.
     Unknown(Problem),
 }
 
-/// Sends `call` and returns the response, which may be an error.
+/// Sends `call` and returns the answer, whatever its status.
 ///
 /// # Errors
 ///
-/// No answer came, from any server that could be found.
+/// No server that could be found sent an answer.
 pub(super) fn send(upstream: &Upstream, call: &Call<'_>) -> Result<Answer, Failure> {
     let mut target = upstream.found(call.need).map_err(Failure::NotDone)?;
     let (mut was_renewed, mut has_waited, mut was_sent, mut moves) = (false, false, false, 0);
@@ -103,7 +101,7 @@ pub(super) fn send(upstream: &Upstream, call: &Call<'_>) -> Result<Answer, Failu
         upstream.doubt(&target);
         was_sent |= may_have_been_sent(&error);
         let failed = if was_sent { Failure::Unknown } else { Failure::NotDone };
-        // Who takes long now takes long again.
+        // A slow server will be slow again.
         let is_hopeless = moves == MOVES_MAX || is_slow(&error) || is_malformed(&error);
         if is_hopeless || (was_sent && !call.is_repeatable) {
             return Err(failed(target.server.client.not_answered(&error)));
@@ -136,7 +134,7 @@ fn try_send(target: &Target, call: &Call<'_>) -> Result<Answer, ureq::Error> {
     Ok(Answer { status, headers, body, url: client.url().to_owned() })
 }
 
-/// Returns whether a server may have read the request that failed with `error`.
+/// Returns true if a server may have read the request that failed with `error`.
 fn may_have_been_sent(error: &ureq::Error) -> bool {
     match error {
         ureq::Error::Io(error) => error.kind() != io::ErrorKind::ConnectionRefused,
@@ -149,63 +147,63 @@ fn may_have_been_sent(error: &ureq::Error) -> bool {
     }
 }
 
-/// Returns whether the request is one that cannot be sent at all.
+/// Returns true if the request cannot be sent at all.
 fn is_malformed(error: &ureq::Error) -> bool {
     matches!(error, ureq::Error::Http(_) | ureq::Error::BadUri(_))
 }
 
-/// Returns whether a server was reached that did not answer in time.
+/// Returns true if a server was reached and did not answer in time.
 fn is_slow(error: &ureq::Error) -> bool {
     matches!(error, ureq::Error::Timeout(it) if !matches!(it, Timeout::Connect | Timeout::Resolve))
 }
 
 impl Answer {
-    /// Returns how long the server asks to wait.
+    /// Returns the server's `Retry-After`.
     fn retry_after(&self) -> Option<Duration> {
         let seconds = self.headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
         Some(Duration::from_secs(seconds))
     }
 
-    /// Returns whether the server may answer otherwise in a moment.
-    pub(super) fn is_passing(&self) -> bool {
+    /// Returns true if the rejection is temporary.
+    pub(super) fn is_temporary(&self) -> bool {
         matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
     }
 
-    /// Returns the message it is, if it came whole.
-    pub(super) fn told(&self) -> Option<Told> {
+    /// Parses a whole body as an MCP message.
+    pub(super) fn message(&self) -> Option<ServerMessage> {
         match &self.body {
-            Body::Whole(body) => Told::parse(body),
+            Body::Whole(body) => ServerMessage::parse(body),
             Body::Stream(_) => None,
         }
     }
 
-    /// Returns the line that answers the request `id`: what the server said, or an error
-    /// that reports the HTTP error.
+    /// Returns the line that answers the request `id`: the server's message, or an error
+    /// built from the HTTP rejection.
     pub(super) fn line(self, id: &Id) -> Vec<u8> {
-        let is_message = self.told().is_some();
+        let is_message = self.message().is_some();
         let why = match self.body {
             Body::Whole(body) if is_message => return body,
             Body::Whole(body) => {
-                if let Some(failure) = refusal(&body) {
+                if let Some(failure) = rejection(&body) {
                     let code = match self.status {
                         StatusCode::BAD_REQUEST
                         | StatusCode::PAYLOAD_TOO_LARGE
                         | StatusCode::UNSUPPORTED_MEDIA_TYPE => message::INVALID_REQUEST,
                         _ => message::INTERNAL_ERROR,
                     };
-                    return told_of(id, code, &Problem::refused(failure));
+                    return error_line(id, code, &Problem::rejected(failure));
                 }
                 format!("it answers with status {}", self.status.as_u16())
             }
             Body::Stream(_) => "it answers with a stream where none was asked for".to_owned(),
         };
-        told_of(id, message::INTERNAL_ERROR, &not_ours(&self.url, &why))
+        error_line(id, message::INTERNAL_ERROR, &not_a_server(&self.url, &why))
     }
 
-    /// Returns why `what` was rejected, for a person.
-    pub(super) fn refusal(&self, what: &str) -> String {
+    /// Describes the rejection of `what` for a person.
+    pub(super) fn rejection(&self, what: &str) -> String {
         let failure = match &self.body {
-            Body::Whole(body) => refusal(body),
+            Body::Whole(body) => rejection(body),
             Body::Stream(_) => None,
         };
         match failure {
@@ -214,11 +212,11 @@ impl Answer {
         }
     }
 
-    /// Returns the body of a stream.
+    /// Returns the body of an event stream.
     ///
     /// # Errors
     ///
-    /// The answer came whole.
+    /// The answer is not a successful event stream.
     pub(super) fn stream(self) -> Result<BufReader<BodyReader<'static>>, Box<Self>> {
         match self.body {
             Body::Stream(body) if self.status == StatusCode::OK => Ok(BufReader::new(body)),
@@ -230,8 +228,8 @@ impl Answer {
 impl Failure {
     /// Returns the line that answers `message`, which has the id `id`.
     ///
-    /// The agent learns what may have happened as the result of its tool: it is
-    /// the one to look.
+    /// An unknown outcome is returned to the agent as the tool's result, because the agent
+    /// has to check it.
     pub(super) fn line(&self, message: &Message, id: &Id) -> Vec<u8> {
         match self {
             Self::Unknown(problem) if message.method == "tools/call" => {
@@ -247,27 +245,27 @@ impl Failure {
                 message::tool_error(id, message.version().is_some(), &failure)
             }
             Self::Unknown(problem) | Self::NotDone(problem) => {
-                told_of(id, message::INTERNAL_ERROR, problem)
+                error_line(id, message::INTERNAL_ERROR, problem)
             }
         }
     }
 
-    /// Returns what went wrong.
+    /// Returns the problem.
     pub(super) fn problem(&self) -> &Problem {
         let (Self::NotDone(problem) | Self::Unknown(problem)) = self;
         problem
     }
 }
 
-/// Returns the problem that the stream of `url` ended before the answer came.
+/// Returns the problem that the stream from `url` ended before the answer.
 pub(super) fn cut_off(url: &str) -> Problem {
     let message = format!("the server at {url} ended the answer before it was whole");
     Problem::new(Kind::Unreachable, "SERVER_UNREACHABLE", message)
 }
 
-/// Returns an error of JSON-RPC that says what `problem` says, with its error object as the
-/// server has it in such errors.
-fn told_of(id: &Id, code: i32, problem: &Problem) -> Vec<u8> {
+/// Returns a JSON-RPC error for `problem`, with the same error object that the server puts
+/// in its errors.
+fn error_line(id: &Id, code: i32, problem: &Problem) -> Vec<u8> {
     let mut message = problem.message().to_owned();
     if let Some(next) = problem.next_step() {
         message = format!("{message}; {next}");

@@ -1,14 +1,14 @@
-//! The handshake of older protocols: what it agreed on, and doing it again when the
-//! server has forgotten it.
+//! The handshake of older protocols: its result, and its repetition when the server has
+//! forgotten it.
 //!
-//! Servers keep handshakes in memory: one that was restarted answers 404, and the
-//! client begins anew (2025-11-25, Session Management). A client of stdio knows
-//! nothing of that, so the bridge does it for the client.
+//! Servers hold handshakes in memory. A restarted one answers 404, and an HTTP client has
+//! to start anew (2025-11-25, Session Management). A stdio client does not expect that, so
+//! the bridge repeats the handshake for it.
 //!
 //! # Invariant
 //!
-//! A handshake that was done again is as good as the first: what the client
-//! subscribed to is subscribed to, and its log has the level it asked for.
+//! A repeated handshake is equivalent to the first: subscriptions and the log level are
+//! restored.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,89 +20,91 @@ use super::{
     message::Message,
     upstream::{Need, Upstream},
 };
-use crate::cli::client::not_ours;
+use crate::cli::client::not_a_server;
 
-/// JSON-RPC 2.0: there is no such method; sent with status 404 too.
+/// JSON-RPC 2.0: the method does not exist, which is also sent with status 404.
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// What was agreed on.
+/// The result of a handshake, and the messages to repeat it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Handshake {
-    /// The server's name for it.
+    /// The server's id for the MCP session.
     pub(super) session_id: Option<String>,
     pub(super) version: String,
-    /// How many the client did before.
+    /// The number of earlier handshakes of the client.
     pub(super) era: u64,
     pub(super) initialize: Arc<Message>,
     pub(super) initialized: Option<Arc<Message>>,
     pub(super) subscriptions: Vec<Arc<Message>>,
-    /// What it last asked to read in the log.
+    /// The last request for a log level.
     pub(super) level: Option<Arc<Message>>,
 }
 
-/// What came of a message.
+/// The effect of a message on the handshake.
 #[derive(Debug)]
-pub(super) enum Learned {
-    /// Nothing about the handshake itself.
-    Nothing,
-    /// It is complete: from now on the server may send notifications.
+pub(super) enum HandshakeChange {
+    /// The handshake itself did not change.
+    Unchanged,
+    /// The handshake is complete; the server may now send notifications.
     Complete,
-    /// It took the place of this one.
-    Other(Handshake),
+    /// A new handshake replaced this one.
+    Replaced(Handshake),
 }
 
-/// The handshake of the client, when there was one.
+/// The client's handshake, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Handshakes {
     current: Mutex<Option<Handshake>>,
-    /// Held by who does it again.
+    /// Locked while a handshake is repeated.
     renewing: Mutex<()>,
 }
 
 impl Handshake {
-    /// Returns what the client subscribed to.
+    /// Returns the subscribed URIs.
     pub(super) fn uris(&self) -> impl Iterator<Item = &str> {
         self.subscriptions.iter().filter_map(|it| it.text("uri"))
     }
 
-    /// Returns whether `answer` says that the server does not know it.
+    /// Returns true if `answer` means that the server has forgotten the handshake.
     pub(super) fn is_forgotten(&self, answer: &Answer) -> bool {
-        let is_other = || answer.told().is_some_and(|it| it.error_code() == Some(METHOD_NOT_FOUND));
+        let is_other =
+            || answer.message().is_some_and(|it| it.error_code() == Some(METHOD_NOT_FOUND));
         answer.status == StatusCode::NOT_FOUND && self.session_id.is_some() && !is_other()
     }
 
-    /// Takes over what `answer` says to `initialize`; `false` when it is an error.
+    /// Stores the server's `answer` to `initialize`; returns false if the server rejected
+    /// it.
     fn agree(&mut self, answer: &Answer) -> bool {
-        let Some(told) = answer.told() else { return false };
-        let Some(version) = told.result_text("protocolVersion") else { return false };
+        let Some(message) = answer.message() else { return false };
+        let Some(version) = message.result_text("protocolVersion") else { return false };
         let id = answer.headers.get(&MCP_SESSION_ID).and_then(|it| it.to_str().ok());
         self.session_id = id.map(str::to_owned);
         version.clone_into(&mut self.version);
         true
     }
 
-    /// Drops the subscription that `message` names.
+    /// Removes the subscription that `message` names.
     fn forget(&mut self, message: &Message) {
         self.subscriptions.retain(|it| it.text("uri") != message.text("uri"));
     }
 }
 
 impl Handshakes {
-    /// Returns the handshake that `message` belongs to, if it belongs to one.
+    /// Returns the handshake that `message` belongs to; modern messages have none.
     pub(super) fn of(&self, message: &Message) -> Option<Handshake> {
         let is_legacy = message.version().is_none() && message.method != "initialize";
         if is_legacy { self.current() } else { None }
     }
 
-    /// The one the client did last.
+    /// Returns the client's latest handshake.
     pub(super) fn current(&self) -> Option<Handshake> {
         lock(&self.current).clone()
     }
 
-    /// Remembers what `message` did, as `answer` says.
-    pub(super) fn learn(&self, message: &Arc<Message>, answer: &Answer) -> Learned {
+    /// Records the effect of `message`, if `answer` shows success.
+    pub(super) fn record(&self, message: &Arc<Message>, answer: &Answer) -> HandshakeChange {
         if !answer.status.is_success() {
-            return Learned::Nothing;
+            return HandshakeChange::Unchanged;
         }
         let mut current = lock(&self.current);
         if message.method == "initialize" {
@@ -110,14 +112,14 @@ impl Handshakes {
             let initialize = Arc::clone(message);
             let mut handshake = Handshake { era, initialize, ..Handshake::default() };
             let ended = if handshake.agree(answer) { current.replace(handshake) } else { None };
-            return ended.map_or(Learned::Nothing, Learned::Other);
+            return ended.map_or(HandshakeChange::Unchanged, HandshakeChange::Replaced);
         }
-        let Some(handshake) = current.as_mut() else { return Learned::Nothing };
-        let is_done = || answer.told().is_some_and(|it| it.error_code().is_none());
+        let Some(handshake) = current.as_mut() else { return HandshakeChange::Unchanged };
+        let is_done = || answer.message().is_some_and(|it| it.error_code().is_none());
         match &*message.method {
             "notifications/initialized" if handshake.initialized.is_none() => {
                 handshake.initialized = Some(Arc::clone(message));
-                return Learned::Complete;
+                return HandshakeChange::Complete;
             }
             "resources/subscribe" if is_done() => {
                 handshake.forget(message);
@@ -127,15 +129,15 @@ impl Handshakes {
             "logging/setLevel" if is_done() => handshake.level = Some(Arc::clone(message)),
             _ => {}
         }
-        Learned::Nothing
+        HandshakeChange::Unchanged
     }
 
-    /// Does the handshake `forgotten` again, unless that was done already. Returns
-    /// the one that holds now.
+    /// Repeats the handshake `forgotten`, unless another thread has done so. Returns the
+    /// valid handshake.
     ///
     /// # Errors
     ///
-    /// The server does not answer, or does not agree any more.
+    /// The server does not answer, or rejects the handshake.
     pub(super) fn renewed(
         &self,
         upstream: &Upstream,
@@ -164,10 +166,10 @@ impl Handshakes {
         if !handshake.agree(&answer) {
             let url = upstream.target().server.client.url().to_owned();
             let why = "it does not agree to the handshake any more";
-            return Err(Failure::NotDone(not_ours(&url, why)));
+            return Err(Failure::NotDone(not_a_server(&url, why)));
         }
-        let wanted = handshake.subscriptions.iter().chain(&handshake.level);
-        for message in handshake.initialized.iter().chain(wanted) {
+        let restored = handshake.subscriptions.iter().chain(&handshake.level);
+        for message in handshake.initialized.iter().chain(restored) {
             send(message, header::of(message, Some(&handshake)))?;
         }
         *lock(&self.current) = Some(handshake.clone());

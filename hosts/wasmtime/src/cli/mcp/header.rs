@@ -1,10 +1,10 @@
-//! The headers of a request: what HTTP wants to know of a message without reading
-//! it (2026-07-28, Streamable HTTP, Request Metadata), and what ties the requests
-//! of older protocols together.
+//! The headers of a request: its metadata, so that HTTP intermediaries need not read the
+//! body (2026-07-28, Streamable HTTP, Request Metadata), and the session of older
+//! protocols.
 //!
 //! # Invariant
 //!
-//! A header says what the message says, whatever characters stand there.
+//! A header has the same value as the message, whatever its characters.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -15,13 +15,13 @@ pub(super) static MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-sess
 static MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 static MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 static MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
-/// Of the argument `session`, which the tools' definitions name in `x-mcp-header`.
+/// Carries the argument `session`, which the tools' definitions mark with `x-mcp-header`.
 static MCP_PARAM_SESSION: HeaderName = HeaderName::from_static("mcp-param-session");
-/// What is around the Base64 of a value that cannot stand as it is.
+/// The prefix and suffix of a Base64 value.
 const SENTINEL: [&str; 2] = ["=?base64?", "?="];
 
-/// Returns the headers of the request that carries `message`. `handshake`: the one it
-/// belongs to, when it is of an older protocol.
+/// Returns the headers of the request that carries `message`. A message of an older
+/// protocol needs its `handshake`.
 pub(super) fn of(message: &Message, handshake: Option<&Handshake>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -29,16 +29,16 @@ pub(super) fn of(message: &Message, handshake: Option<&Handshake>) -> HeaderMap 
     headers.insert(header::ACCEPT, accepted);
     match (message.version(), handshake) {
         (Some(version), _) => modern(message, version, &mut headers),
-        // It is what begins another.
+        // `initialize` starts a new handshake.
         (None, Some(_)) if message.method == "initialize" => {}
         (None, Some(handshake)) => legacy(handshake, &mut headers),
-        // What is missing the server says.
+        // The server reports missing headers.
         (None, None) => {}
     }
     headers
 }
 
-/// Returns the headers of a request for the stream of `handshake`, or for its end.
+/// Returns the headers to open the stream of `handshake`, or to end it.
 pub(super) fn of_handshake(handshake: &Handshake) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -70,8 +70,8 @@ fn modern(message: &Message, version: &str, headers: &mut HeaderMap) {
     }
 }
 
-/// Sets a header that takes its value as it is. One that cannot stand there is
-/// left out; the server then rejects the request with a reason.
+/// Sets a header without encoding its value. An invalid value is left out; the server then
+/// reports the header as missing.
 fn plain(name: &HeaderName, value: Option<&str>, headers: &mut HeaderMap) {
     let value = value.filter(|it| is_plain(it)).and_then(|it| HeaderValue::from_str(it).ok());
     if let Some(value) = value {
@@ -79,8 +79,8 @@ fn plain(name: &HeaderName, value: Option<&str>, headers: &mut HeaderMap) {
     }
 }
 
-/// `value` as a header has it: as it is, or its Base64 where it could not be read
-/// back (Value Encoding).
+/// Encodes `value` for a header: unchanged, or as Base64 where it could not be read back
+/// (Value Encoding).
 fn encoded(value: &str) -> Option<HeaderValue> {
     let [prefix, suffix] = SENTINEL;
     let looks_encoded = value.starts_with(prefix) && value.ends_with(suffix);
@@ -91,8 +91,8 @@ fn encoded(value: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("{prefix}{base64}{suffix}")).ok()
 }
 
-/// Returns whether a header gives `value` back as it was: visible ASCII, with spaces and
-/// tabs only within.
+/// Returns true if `value` needs no encoding: visible ASCII, with spaces and tabs only
+/// within.
 fn is_plain(value: &str) -> bool {
     let is_allowed = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
     value.bytes().all(is_allowed) && value.trim_matches([' ', '\t']) == value
@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// The examples of the specification, and what else headers cannot hold.
+    /// The examples of the specification, and more values that need encoding.
     #[test]
     fn a_value_is_plain_or_base64() {
         #[track_caller]
@@ -125,7 +125,7 @@ mod tests {
         check("", "");
     }
 
-    /// Returns the headers that are MCP's own.
+    /// Returns the `mcp-*` headers.
     fn headers(message: &Value, handshake: Option<&Handshake>) -> BTreeMap<String, String> {
         let message = Message::parse(message.to_string().into_bytes()).unwrap();
         let headers = of(&message, handshake);
@@ -193,7 +193,7 @@ mod tests {
         check(&json!({"method": "notifications/initialized"}), Some(&handshake), &own);
         check(&json!({"id": 1, "method": "initialize", "params": {}}), Some(&handshake), &[]);
         check(&list, None, &[]);
-        // One client may speak both.
+        // A client may use both protocols.
         let headers = headers(&modern_request("tools/list", json!({})), Some(&handshake));
         assert_eq!(headers.get("mcp-session-id"), None);
     }

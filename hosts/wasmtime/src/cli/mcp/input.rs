@@ -1,8 +1,8 @@
-//! The lines that come in.
+//! Reads the client's lines.
 //!
 //! # Invariant
 //!
-//! A line takes up a bounded amount of memory, however long it is.
+//! A line uses a bounded amount of memory, however long it is.
 
 use std::{
     fmt,
@@ -14,17 +14,17 @@ use serde_json::Value;
 
 use super::message::Id;
 
-/// The longest line that is taken, in bytes: far more than a server takes.
+/// The longest accepted line, in bytes. It is far above the server's limit.
 pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
-/// How much of a longer line is searched for the id of the request it is.
+/// The number of bytes of a longer line that are searched for its request id.
 const SEARCHED_BYTES_MAX: u64 = 16 << 20;
 
-/// What came in.
+/// A line of input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Input {
-    /// A line, without its end.
+    /// A line without its line break.
     Line(Vec<u8>),
-    /// A line that was too long and is gone; the id of its request, if that was
+    /// A line that was too long and was skipped, with the id of its request if it was
     /// found.
     TooLong(Option<Id>),
 }
@@ -33,7 +33,7 @@ pub(super) enum Input {
 ///
 /// # Errors
 ///
-/// Nothing more can be read.
+/// The input cannot be read.
 pub(super) fn next(input: &mut impl BufRead) -> io::Result<Option<Input>> {
     loop {
         let mut line = Vec::new();
@@ -53,10 +53,9 @@ pub(super) fn next(input: &mut impl BufRead) -> io::Result<Option<Input>> {
     }
 }
 
-/// Skips the rest of a line that begins with `begin`; returns the id that is
-/// found in it.
+/// Skips the rest of a line that starts with `begin`, and returns the id found in it.
 fn too_long(begin: &[u8], mut rest: Rest<'_, impl BufRead>) -> io::Result<Option<Id>> {
-    /// Of all members only this one is kept.
+    /// The only member that is stored.
     #[derive(Deserialize)]
     struct Identified {
         #[serde(default)]
@@ -71,8 +70,7 @@ fn too_long(begin: &[u8], mut rest: Rest<'_, impl BufRead>) -> io::Result<Option
     Ok(id)
 }
 
-/// An id as it stands in a line. Nothing else is read, so that nothing else takes
-/// up memory.
+/// An id in a line. No other type is parsed, so that nothing else uses memory.
 struct ShortId(Value);
 
 impl<'de> Deserialize<'de> for ShortId {
@@ -97,7 +95,7 @@ impl<'de> Deserialize<'de> for ShortId {
     }
 }
 
-/// What is left of a line, up to its end.
+/// A reader of the rest of a line.
 struct Rest<'i, R> {
     input: &'i mut R,
     is_over: bool,
@@ -130,7 +128,7 @@ mod tests {
     use super::*;
 
     fn all(input: &[u8]) -> Vec<Input> {
-        // A small buffer, so that lines come in pieces.
+        // A small buffer splits the lines.
         let mut input = BufReader::with_capacity(7, input);
         std::iter::from_fn(|| next(&mut input).unwrap()).collect()
     }
@@ -155,7 +153,7 @@ mod tests {
         assert_eq!(all(format!("{longest}xx\n\n").as_bytes()), [Input::TooLong(None)]);
     }
 
-    /// Some clients write the id last; the agent should not wait for ever.
+    /// Some clients write the id last. Without an answer their agent would wait for ever.
     #[test]
     fn who_sent_a_line_that_is_too_long_is_told() {
         let value = "x".repeat(LINE_BYTES_MAX + 5);

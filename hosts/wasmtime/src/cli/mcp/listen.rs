@@ -1,15 +1,15 @@
-//! `subscriptions/listen` (2026-07-28): notifications until the client has enough.
+//! `subscriptions/listen` (2026-07-28): sends notifications until the client cancels them.
 //!
-//! On stdio a subscription ends by `notifications/cancelled`, by a result when the
-//! server stops (here: this process gets a signal), or with the process.
-//! That the server behind the bridge comes and goes is no end of it: the bridge
-//! subscribes again, and then says of everything that was subscribed to that it may
-//! have changed, because what happened in between is not known.
+//! On stdio a subscription ends with `notifications/cancelled`, with a result when the
+//! server stops (here: this process is stopped), or with the process. When the server
+//! behind the bridge restarts, the subscription goes on: the bridge subscribes again, and
+//! then reports a change of every subscribed resource, because changes in between are
+//! unknown.
 //!
 //! # Invariants
 //!
-//! - The client sees one acknowledgement, first, and one end at most.
-//! - Every change is reported; a report may be about no change.
+//! - The client receives one acknowledgement, first, and at most one end.
+//! - No change goes unreported; a reported change may not have happened.
 
 use std::{
     io::{self, BufReader, Read},
@@ -23,16 +23,16 @@ use serde_json::Value;
 
 use super::{
     bridge::Bridge,
-    message::{self, Message, Told, notification},
+    message::{self, Message, ServerMessage, notification},
     output::Ticket,
     upstream::Need,
 };
 use crate::cli::{event::Events, signals::no_thread};
 
-/// How many subscriptions may be open. One that was cancelled counts until the server
-/// gives its next sign of life.
+/// The maximum number of open subscriptions. A cancelled one counts until the server sends
+/// its next event or heartbeat.
 const LISTENING_MAX: usize = 32;
-/// How long to wait before a second attempt to connect, and at most between two.
+/// The pause before the second attempt to connect, and the longest pause.
 const PAUSE_MIN: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(8);
 
@@ -40,16 +40,16 @@ const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 pub(super) const UPDATED: &str = "notifications/resources/updated";
 pub(super) const LIST_CHANGED: &str = "notifications/resources/list_changed";
 
-/// Begins to listen, as `message` asks.
+/// Starts the subscription that `message` requests.
 pub(super) fn begin(bridge: &Arc<Bridge>, message: Arc<Message>, ticket: &Arc<Ticket>) {
-    let refuse = |text: &str| {
+    let reject = |text: &str| {
         let line = message::error(Some(&ticket.id), message::INTERNAL_ERROR, text, None);
         bridge.output.answer(ticket, &line);
     };
     if bridge.listening.fetch_add(1, Ordering::SeqCst) >= LISTENING_MAX {
         bridge.listening.fetch_sub(1, Ordering::SeqCst);
         let text = format!("{LISTENING_MAX} subscriptions are open; cancel one that is not needed");
-        return refuse(&text);
+        return reject(&text);
     }
     let (listening, kept) = (Arc::clone(bridge), Arc::clone(ticket));
     let listen = move || {
@@ -65,7 +65,7 @@ pub(super) fn begin(bridge: &Arc<Bridge>, message: Arc<Message>, ticket: &Arc<Ti
     };
     if let Err(error) = thread::Builder::new().spawn(listen) {
         bridge.listening.fetch_sub(1, Ordering::SeqCst);
-        refuse(no_thread(&error).message());
+        reject(no_thread(&error).message());
     }
 }
 
@@ -74,22 +74,21 @@ struct Subscription<'b> {
     bridge: &'b Bridge,
     message: &'b Message,
     ticket: &'b Arc<Ticket>,
-    /// True once the client has its acknowledgement.
+    /// True after the client received the acknowledgement.
     is_acknowledged: bool,
-    /// True if there is something to report.
+    /// True if the server accepted no notifications, so that there is nothing to report.
     is_empty: bool,
 }
 
 impl Subscription<'_> {
-    /// Listens until the client has enough, or the server says that there is no
-    /// going on.
+    /// Listens until the client cancels, or the server reports a permanent error.
     fn run(mut self) {
         let Self { bridge, message, ticket, .. } = self;
         let mut pause = Pause::default();
         while bridge.output.is_open(ticket) {
             let need = if self.is_acknowledged { Need::Stream } else { Need::Request };
             let line = match bridge.send(message, true, need) {
-                Ok(answer) if self.is_acknowledged && answer.is_passing() => None,
+                Ok(answer) if self.is_acknowledged && answer.is_temporary() => None,
                 Ok(answer) => match answer.stream() {
                     Ok(body) => {
                         pause = Pause::default();
@@ -109,10 +108,10 @@ impl Subscription<'_> {
         }
     }
 
-    /// Passes on what comes in `body`.
+    /// Forwards the events in `body`.
     fn follow(&mut self, body: impl Read) {
-        let wanted = Wanted { body, bridge: self.bridge, ticket: self.ticket };
-        let mut events = Events::new(BufReader::new(wanted));
+        let body = CancellableBody { body, bridge: self.bridge, ticket: self.ticket };
+        let mut events = Events::new(BufReader::new(body));
         while let Ok(Some(event)) = events.next() {
             if self.pass(event.data.as_bytes()).is_break() {
                 return;
@@ -120,45 +119,45 @@ impl Subscription<'_> {
         }
     }
 
-    /// Passes on `line`; breaks when it is the last of this stream.
+    /// Forwards `line`; breaks if it is the last of this stream.
     fn pass(&mut self, line: &[u8]) -> ControlFlow<()> {
         let Self { bridge, ticket, .. } = *self;
-        let Some(told) = Told::parse(line) else { return Continue(()) };
-        if told.answers(&ticket.id) {
-            // The server goes, or is in trouble: it is the end of this stream, and
-            // not of the subscription.
-            let is_passing = match told.error_code() {
+        let Some(message) = ServerMessage::parse(line) else { return Continue(()) };
+        if message.answers(&ticket.id) {
+            // The server is stopping or has a temporary error: the stream ends, but not the
+            // subscription.
+            let is_temporary = match message.error_code() {
                 None => !self.is_empty,
-                Some(_) => match told.failure_code() {
+                Some(_) => match message.failure_code() {
                     Some("UNAUTHENTICATED") => bridge.upstream.is_renewable(),
                     Some("STORAGE_UNAVAILABLE" | "RATE_LIMITED") => true,
                     _ => false,
                 },
             };
-            if !is_passing || !self.is_acknowledged {
+            if !is_temporary || !self.is_acknowledged {
                 bridge.output.answer(ticket, line);
             }
             return Break(());
         }
-        if told.method() == Some(ACKNOWLEDGED) {
+        if message.method() == Some(ACKNOWLEDGED) {
             if self.is_acknowledged {
-                for line in since_then(&told, ticket) {
-                    bridge.output.tell(ticket, &line);
+                for line in missed_notifications(&message, ticket) {
+                    bridge.output.notify(ticket, &line);
                 }
                 return Continue(());
             }
             self.is_acknowledged = true;
-            let accepted = told.param("notifications").and_then(Value::as_object);
+            let accepted = message.param("notifications").and_then(Value::as_object);
             self.is_empty = accepted.is_none_or(serde_json::Map::is_empty);
         }
-        bridge.output.tell(ticket, line);
+        bridge.output.notify(ticket, line);
         Continue(())
     }
 }
 
-/// Returns what to say after `acknowledged`, which came a second time: that everything may
+/// Returns the notifications after a repeated `acknowledged`: every subscribed resource may
 /// have changed.
-fn since_then(acknowledged: &Told, ticket: &Ticket) -> Vec<Vec<u8>> {
+fn missed_notifications(acknowledged: &ServerMessage, ticket: &Ticket) -> Vec<Vec<u8>> {
     let accepted = |name: &str| acknowledged.param("notifications")?.get(name);
     let uris = accepted("resourceSubscriptions").and_then(Value::as_array);
     let uris = uris.into_iter().flatten().filter_map(Value::as_str);
@@ -170,7 +169,7 @@ fn since_then(acknowledged: &Told, ticket: &Ticket) -> Vec<Vec<u8>> {
     lines
 }
 
-/// How long to wait before a stream is opened again.
+/// The growing pause before a stream is opened again.
 #[derive(Debug, Default)]
 pub(super) struct Pause(Option<Duration>);
 
@@ -183,14 +182,15 @@ impl Pause {
     }
 }
 
-/// A body that ends when nobody wants it any more, at the next sign of life.
-struct Wanted<'b, R> {
+/// A body that ends after its subscription is cancelled, at the server's next event or
+/// heartbeat.
+struct CancellableBody<'b, R> {
     body: R,
     bridge: &'b Bridge,
     ticket: &'b Arc<Ticket>,
 }
 
-impl<R: Read> Read for Wanted<'_, R> {
+impl<R: Read> Read for CancellableBody<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.body.read(buffer)?;
         if self.bridge.output.is_open(self.ticket) { Ok(read) } else { Ok(0) }

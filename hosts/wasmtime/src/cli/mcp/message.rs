@@ -1,12 +1,12 @@
-//! One line of the client: what it is, as far as the bridge must know, and lines
-//! of the bridge's own.
+//! Parses lines of the client as far as the bridge needs, and writes the bridge's own
+//! lines.
 //!
-//! What a method does and which parameters it takes is the server's to say.
+//! The server interprets methods and their parameters.
 //!
 //! # Invariant
 //!
-//! A line is sent on as it came. An error never repeats what stood in it: that may
-//! have been a value meant for the store.
+//! A line is forwarded unchanged. An error never repeats its content, which may have been a
+//! value meant for the store.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -14,14 +14,14 @@ use shared_context_codec::may_change;
 
 /// JSON-RPC 2.0: the line is not JSON.
 pub(super) const PARSE_ERROR: i32 = -32700;
-/// JSON-RPC 2.0: it is JSON and no message.
+/// JSON-RPC 2.0: the JSON is not a valid message.
 pub(super) const INVALID_REQUEST: i32 = -32600;
-/// JSON-RPC 2.0: the message is fine, and was not carried out.
+/// JSON-RPC 2.0: the message is valid, but was not carried out.
 pub(super) const INTERNAL_ERROR: i32 = -32603;
 
-/// The member of `_meta` with the version of a modern request (2026-07-28).
+/// The member of `_meta` with the protocol version of a modern request (2026-07-28).
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// The member of `_meta` that names the subscription of a message.
+/// The member of `_meta` with the subscription of a message.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// The id of a request: a string or a whole number, as JSON.
@@ -31,25 +31,25 @@ pub(super) struct Id(Value);
 /// A request or a notification.
 #[derive(Debug, Default)]
 pub(super) struct Message {
-    /// The line, as it came.
+    /// The line as received.
     pub(super) line: Vec<u8>,
     pub(super) method: String,
-    /// What is answered to; `None` for a notification.
+    /// The id of a request; `None` for a notification.
     pub(super) id: Option<Id>,
     params: Map<String, Value>,
 }
 
-/// Why a line is no message.
+/// The reason why a line is not handled as a message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unread {
-    /// It is to be answered with this line.
-    Refused(Vec<u8>),
-    /// It is a response. Servers ask nothing, so nothing waits for it.
+pub(super) enum ParseError {
+    /// It is invalid; this line is the answer.
+    Invalid(Vec<u8>),
+    /// It is a response. The bridge sends no requests, so nothing waits for it.
     Response,
 }
 
 impl Id {
-    /// Returns an id, if `value` is one.
+    /// Creates an id, if `value` is a valid one.
     pub(super) fn new(value: &Value) -> Option<Self> {
         let is_id = value.is_string() || value.is_i64() || value.is_u64();
         is_id.then(|| Self(value.clone()))
@@ -57,14 +57,15 @@ impl Id {
 }
 
 impl Message {
-    /// Reads `line`.
+    /// Parses `line`.
     ///
     /// # Errors
     ///
-    /// It is not JSON, or JSON that is no message.
-    pub(super) fn parse(line: Vec<u8>) -> Result<Self, Unread> {
-        let refused =
-            |id: Option<&Id>, code, message: &str| Unread::Refused(error(id, code, message, None));
+    /// The line is not a JSON message, or is a response.
+    pub(super) fn parse(line: Vec<u8>) -> Result<Self, ParseError> {
+        let invalid = |id: Option<&Id>, code, message: &str| {
+            ParseError::Invalid(error(id, code, message, None))
+        };
         let read = serde_json::from_slice(&line);
         let value: Value = read.map_err(|error| {
             let place = match error.column() {
@@ -72,80 +73,79 @@ impl Message {
                 column => format!(" (at byte {column})"),
             };
             let message = format!("the line is not JSON{place}; send one message a line, in UTF-8");
-            refused(None, PARSE_ERROR, &message)
+            invalid(None, PARSE_ERROR, &message)
         })?;
         let Value::Object(mut members) = value else {
             let message = "a message is a JSON object; send each on a line of its own";
-            return Err(refused(None, INVALID_REQUEST, message));
+            return Err(invalid(None, INVALID_REQUEST, message));
         };
         let id = members.get("id").map(Id::new);
         let Some(Value::String(method)) = members.remove("method") else {
             let is_response = members.contains_key("result") || members.contains_key("error");
             if is_response {
-                return Err(Unread::Response);
+                return Err(ParseError::Response);
             }
             let message = "a message has a method, which is a string";
-            return Err(refused(id.flatten().as_ref(), INVALID_REQUEST, message));
+            return Err(invalid(id.flatten().as_ref(), INVALID_REQUEST, message));
         };
         if id == Some(None) {
             let message = "the id of a request is a string or a whole number";
-            return Err(refused(None, INVALID_REQUEST, message));
+            return Err(invalid(None, INVALID_REQUEST, message));
         }
         let params = match members.remove("params") {
             Some(Value::Object(params)) => params,
-            // What is wrong with others the server says.
+            // The server reports other invalid parameters.
             _ => Map::new(),
         };
         Ok(Self { line, method, id: id.flatten(), params })
     }
 
-    /// Returns the string `name` of its parameters.
+    /// Returns the string parameter `name`.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.params.get(name)?.as_str()
     }
 
-    /// Returns the string `name` among the arguments of a tool's call.
+    /// Returns the string argument `name` of a tool call.
     pub(super) fn argument(&self, name: &str) -> Option<&str> {
         self.params.get("arguments")?.get(name)?.as_str()
     }
 
-    /// Returns the version it says it is in; older protocols do not.
+    /// Returns the protocol version in the message; older protocols have none there.
     pub(super) fn version(&self) -> Option<&str> {
         self.params.get("_meta")?.get(VERSION)?.as_str()
     }
 
-    /// Returns the request that this notification is about.
+    /// Returns the id of the request that this notification is about.
     pub(super) fn request_id(&self) -> Option<Id> {
         self.params.get("requestId").and_then(Id::new)
     }
 
-    /// Returns whether doing it twice is as good as doing it once: when an answer is lost,
-    /// it may be sent again.
+    /// Returns true if the message may be sent again when its answer is lost, because
+    /// repeating it has no further effect.
     pub(super) fn is_repeatable(&self) -> bool {
         if self.method != "tools/call" {
             return true;
         }
         let Some(arguments) = self.params.get("arguments") else { return false };
-        // A change under a request id is carried out once.
+        // A change with a request id is carried out once.
         matches!(self.text("name"), Some("shared_context" | "delta_rounds"))
             && (self.argument("request_id").is_some()
                 || !may_change(arguments.to_string().as_bytes()))
     }
 }
 
-/// What the bridge reads of a message of the server: its id, its method, and
-/// whether it is the end of a request.
+/// A message of the server, as far as the bridge reads it.
 #[derive(Debug)]
-pub(super) struct Told(Value);
+pub(super) struct ServerMessage(Value);
 
-impl Told {
-    /// Reads a message; `None` if it is invalid.
+impl ServerMessage {
+    /// Parses a message; `None` if the line is not a JSON-RPC 2.0 message.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         let value: Value = serde_json::from_slice(line).ok()?;
         (value.get("jsonrpc")? == "2.0").then_some(Self(value))
     }
 
-    /// Returns whether it answers the request `id`.
+    /// Returns true if it answers the request `id`.
     pub(super) fn answers(&self, id: &Id) -> bool {
         self.0.get("method").is_none() && self.0.get("id") == Some(&id.0)
     }
@@ -155,28 +155,28 @@ impl Told {
         self.0.get("method")?.as_str()
     }
 
-    /// Returns the code of the error it is, if it is one.
+    /// Returns the JSON-RPC error code, if it is an error.
     pub(super) fn error_code(&self) -> Option<i64> {
         self.0.get("error")?.get("code")?.as_i64()
     }
 
-    /// Returns the server's own code of the error, if the message has one.
+    /// Returns the server's error code, if it is an error with one.
     pub(super) fn failure_code(&self) -> Option<&str> {
         self.0.get("error")?.get("data")?.get("error")?.get("code")?.as_str()
     }
 
-    /// Returns the member `name` of its parameters.
+    /// Returns the parameter `name`.
     pub(super) fn param(&self, name: &str) -> Option<&Value> {
         self.0.get("params")?.get(name)
     }
 
-    /// Returns the string `name` of its result.
+    /// Returns the string member `name` of the result.
     pub(super) fn result_text(&self, name: &str) -> Option<&str> {
         self.0.get("result")?.get(name)?.as_str()
     }
 }
 
-/// A line of the bridge's own.
+/// A line that the bridge itself writes.
 #[derive(Debug, Default, Serialize)]
 struct Line<'l> {
     jsonrpc: &'static str,
@@ -202,20 +202,20 @@ struct Error<'l> {
 
 impl Line<'_> {
     fn to_json(&self) -> Vec<u8> {
-        // What consists of JSON values can be written.
+        // Serializing JSON values cannot fail.
         serde_json::to_vec(self).unwrap_or_default()
     }
 }
 
-/// Returns an error as the answer to `id`, or to nothing where that could not be read:
-/// then there is no member `id` (2026-07-28, Overview, Error Responses).
+/// Returns an error that answers `id`. Without an id, which could not be read, there is no
+/// member `id` (2026-07-28, Overview, Error Responses).
 pub(super) fn error(id: Option<&Id>, code: i32, message: &str, data: Option<Value>) -> Vec<u8> {
     let error = Some(Error { code, message, data });
     Line { jsonrpc: "2.0", id: id.map(|Id(id)| id), error, ..Line::default() }.to_json()
 }
 
-/// Returns the result of a tool that could not do what it was asked to, for the agent to
-/// read. `is_modern`: for a request that named its version.
+/// Returns the result of a failed tool call, for the agent to read. `is_modern` is set for
+/// a request that contains its protocol version.
 pub(super) fn tool_error(id: &Id, is_modern: bool, failure: &Value) -> Vec<u8> {
     let mut members = json!({
         "content": [{"type": "text", "text": failure.to_string()}],
@@ -228,7 +228,7 @@ pub(super) fn tool_error(id: &Id, is_modern: bool, failure: &Value) -> Vec<u8> {
     result(id, members)
 }
 
-/// Returns the result of `subscriptions/listen`, which is its end.
+/// Returns the result of `subscriptions/listen`, which ends the subscription.
 pub(super) fn listen_result(id: &Id) -> Vec<u8> {
     result(id, json!({"resultType": "complete", "_meta": {SUBSCRIPTION: id.0}}))
 }
@@ -237,7 +237,7 @@ fn result(Id(id): &Id, result: Value) -> Vec<u8> {
     Line { jsonrpc: "2.0", id: Some(id), result: Some(result), ..Line::default() }.to_json()
 }
 
-/// Returns a notification of the server, in the subscription `of` where there is one.
+/// Returns a server notification, in the subscription `of` if there is one.
 pub(super) fn notification(method: &str, uri: Option<&str>, of: Option<&Id>) -> Vec<u8> {
     let mut params = Map::new();
     if let Some(uri) = uri {
@@ -253,13 +253,13 @@ pub(super) fn notification(method: &str, uri: Option<&str>, of: Option<&Id>) -> 
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Message, Unread> {
+    fn parse(line: &str) -> Result<Message, ParseError> {
         Message::parse(line.as_bytes().to_vec())
     }
 
     #[track_caller]
     fn check_refused(line: &str, expected: &Value) {
-        let Err(Unread::Refused(answer)) = parse(line) else { panic!("taken: {line}") };
+        let Err(ParseError::Invalid(answer)) = parse(line) else { panic!("taken: {line}") };
         let answer: Value = serde_json::from_slice(&answer).unwrap();
         assert_eq!(answer["jsonrpc"], "2.0");
         assert!(answer["error"]["message"].is_string(), "{answer}");
@@ -284,14 +284,17 @@ mod tests {
         for id in ["null", "1.5", "{}", "[1]", "true"] {
             check_refused(&format!(r#"{{"id":{id},"method":"ping"}}"#), &json!([INVALID_REQUEST]));
         }
-        assert_eq!(parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).unwrap_err(), Unread::Response);
+        assert_eq!(
+            parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).unwrap_err(),
+            ParseError::Response
+        );
         let not_utf8 = Message::parse(b"{\"method\":\"\xff\"}".to_vec());
-        assert!(matches!(not_utf8, Err(Unread::Refused(_))));
+        assert!(matches!(not_utf8, Err(ParseError::Invalid(_))));
     }
 
     #[test]
     fn an_error_does_not_repeat_what_was_sent() {
-        let Err(Unread::Refused(answer)) = parse(r#"{"value":"treasure","x":treasure}"#) else {
+        let Err(ParseError::Invalid(answer)) = parse(r#"{"value":"treasure","x":treasure}"#) else {
             panic!("taken")
         };
         assert!(!String::from_utf8(answer).unwrap().contains("treasure"));
@@ -356,10 +359,10 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b"}}"#
         );
         let failure = json!({"error": {"code": "X", "message": "m"}});
-        let told: Value = serde_json::from_slice(&tool_error(&id, false, &failure)).unwrap();
-        assert_eq!(told["result"]["structuredContent"], failure);
-        assert_eq!(told["result"]["content"][0]["text"], failure.to_string());
-        assert_eq!(told["result"]["isError"], true);
-        assert_eq!(told["result"].get("resultType"), None);
+        let reply: Value = serde_json::from_slice(&tool_error(&id, false, &failure)).unwrap();
+        assert_eq!(reply["result"]["structuredContent"], failure);
+        assert_eq!(reply["result"]["content"][0]["text"], failure.to_string());
+        assert_eq!(reply["result"]["isError"], true);
+        assert_eq!(reply["result"].get("resultType"), None);
     }
 }

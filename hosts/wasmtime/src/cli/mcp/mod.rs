@@ -1,20 +1,20 @@
-//! `mcp`: a session's tools for an agent that starts programs and talks to them over
+//! `mcp`: offers a session's tools to an agent that starts programs and talks to them over
 //! standard input and output, as desktop agents and editors do.
 //!
-//! It is a bridge: each line is a message of MCP (2026-07-28, stdio, and the older
-//! protocols with a handshake) and goes to a server's endpoint as it came. What a
-//! method means is the server's to know. `message` and `header` read just enough of
-//! a line; `upstream` finds the server or starts one (`own`); `exchange` sends one
-//! request over everything that can be mended; `bridge` puts requests in order;
-//! `listen` (new) and `handshake` and `stream` (old) keep up what lasts.
+//! It is a bridge: each line is an MCP message (2026-07-28, stdio, and the older protocols
+//! with a handshake), which is forwarded unchanged to a server's endpoint. The server
+//! interprets the methods. `message` and `header` read the minimum of a line; `upstream`
+//! finds the server or starts one (`own`); `exchange` sends one request and retries it
+//! where that is safe; `bridge` orders requests; `listen` (new) and `handshake` and
+//! `stream` (old) maintain subscriptions and streams.
 //!
 //! # Invariants
 //!
-//! - Standard output has messages of MCP, one a line, and nothing else.
-//! - Nothing is asked of the client, and nothing it sends ends the bridge but the
-//!   end of its input.
-//! - The bridge holds no state that is not sent again to a server that was
-//!   restarted: any of them may be killed at any time.
+//! - Standard output has only MCP messages, one per line.
+//! - The bridge sends no requests to the client. Only the end of the client's input ends
+//!   the bridge, no message does.
+//! - All state of the bridge can be sent again to a restarted server: bridge, client and
+//!   server may be killed at any time.
 
 mod bridge;
 mod exchange;
@@ -40,7 +40,7 @@ use std::{
 use self::{
     bridge::{Bridge, Lanes},
     output::Output,
-    upstream::{Upstream, Who},
+    upstream::{Caller, Upstream},
 };
 use super::{
     output::remark,
@@ -50,17 +50,16 @@ use super::{
     signals::{no_thread, on_signal},
 };
 
-/// Who calls when nobody says otherwise.
+/// The default participant.
 const PARTICIPANT_DEFAULT: &str = "orchestrator";
-/// Which log lines of a server that is started here are printed, when
-/// `SHARED_CONTEXT_LOG` does not say.
+/// The default log filter of a server that is started here, used when `SHARED_CONTEXT_LOG`
+/// is not set.
 const LOG_DEFAULT: &str = "warn";
-/// How long the end waits for answers that are under way, and then for a server
-/// that was started here.
+/// The time limit at shutdown for pending answers, and then for a server that was started
+/// here.
 const FINISH_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// How long the end may take at most. What is cut off then is nothing that was
-/// acknowledged.
+/// The time limit of the whole shutdown. Only unacknowledged work is cut off.
 const END_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Give an agent a session's tools: MCP over standard input and output
@@ -91,35 +90,35 @@ pub(crate) struct Arguments {
     server: ServerArgs,
 }
 
-/// Why it is over.
+/// The reason why the bridge ends.
 #[derive(Debug)]
 enum End {
-    /// The client says nothing more.
-    Input,
-    /// The client does not listen any more.
-    Unread,
-    /// This process got a signal to stop.
+    /// The client closed standard input.
+    InputClosed,
+    /// The client closed standard output.
+    OutputClosed,
+    /// This process received a signal.
     Signal,
 }
 
 /// Runs `mcp` until the input ends.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
-    // Standard output is the client's, also with `--json`.
-    bridge(arguments).map_err(Problem::told)
+    // Standard output belongs to the MCP client, also with `--json`.
+    bridge(arguments).map_err(Problem::reported)
 }
 
 fn bridge(arguments: &Arguments) -> Result<(), Problem> {
     serve::start_log(LogFormat::Text, LOG_DEFAULT)?;
-    let (who, name) = arguments.who()?;
+    let (caller, name) = arguments.caller()?;
     let session = arguments.session.as_deref();
-    let upstream = Upstream::start(arguments.server.clone(), who, session)?;
+    let upstream = Upstream::start(arguments.server.clone(), caller, session)?;
     let ready = format!("{name}, at {}", upstream.target().server.client.url());
     let (over, ended) = channel();
     let output = Output::new(io::stdout(), over.clone());
     let bridge = Arc::new(Bridge::new(upstream, output));
     let lanes = Lanes::new(&bridge)?;
     let signal = over.clone();
-    // Who does not listen any more is ending already.
+    // If the receiver is gone, the bridge is ending already.
     on_signal(move || drop(signal.send(End::Signal)))?;
     remark(&ready);
     let reader = Arc::clone(&bridge);
@@ -128,7 +127,7 @@ fn bridge(arguments: &Arguments) -> Result<(), Problem> {
         while let Ok(Some(line)) = input::next(&mut stdin) {
             reader.take(line, &lanes);
         }
-        drop(over.send(End::Input));
+        drop(over.send(End::InputClosed));
     };
     thread::Builder::new().spawn(read).map_err(|error| no_thread(&error))?;
     drop(ended.recv());
@@ -138,22 +137,22 @@ fn bridge(arguments: &Arguments) -> Result<(), Problem> {
         done.send(())
     };
     thread::Builder::new().spawn(finish).map_err(|error| no_thread(&error))?;
-    // A client may have left its end of the pipe open and full.
+    // A client may hold its end of the pipe open without reading it.
     let _ = finished.recv_timeout(END_TIME_MAX);
     Ok(())
 }
 
 impl Arguments {
-    /// Returns who asks, and how a person calls that.
-    fn who(&self) -> Result<(Who, String), Problem> {
+    /// Returns the caller and a name for it in messages.
+    fn caller(&self) -> Result<(Caller, String), Problem> {
         match (&self.participant, Server::participant(), &self.session) {
             (None, Some(bearer), _) => {
-                Ok((Who::Holder(bearer), "the holder of SHARED_CONTEXT_TOKEN".to_owned()))
+                Ok((Caller::Holder(bearer), "the holder of SHARED_CONTEXT_TOKEN".to_owned()))
             }
             (participant, _, Some(session)) => {
                 let participant = participant.as_deref().unwrap_or(PARTICIPANT_DEFAULT).to_owned();
                 let name = format!("{participant} of {session}");
-                Ok((Who::Participant { session: session.clone(), participant }, name))
+                Ok((Caller::Participant { session: session.clone(), participant }, name))
             }
             (_, _, None) => Err(Problem::usage("nothing says which session")
                 .next("name one, as in `shared-context mcp notes`; it is created if need be")),

@@ -1,9 +1,9 @@
-//! The lines that go out, and which requests still wait for one.
+//! Writes lines to the client and tracks pending requests.
 //!
 //! # Invariants
 //!
-//! - Lines are whole: one at a time, and none holds a line break.
-//! - After a request was answered or cancelled nothing more is said for it.
+//! - Lines are written whole, one at a time, and contain no line breaks.
+//! - After a request is answered or cancelled, no line is written for it.
 
 use std::{
     io::{self, Write},
@@ -17,20 +17,20 @@ use super::{
     message::{Id, listen_result},
 };
 
-/// A request that is under way.
+/// A pending request.
 #[derive(Debug)]
 pub(super) struct Ticket {
     pub(super) id: Id,
-    /// Whether it is a subscription: it lasts until it is cancelled.
+    /// True for a subscription, which lasts until it is cancelled.
     pub(super) is_listening: bool,
 }
 
-/// Where answers go.
+/// The output to the client.
 pub(super) struct Output {
     state: Mutex<State>,
-    /// One more request was answered or cancelled.
+    /// Notified when a request is answered or cancelled.
     closed: Condvar,
-    /// Told when nobody reads any more.
+    /// Receives the end when the client closes the pipe.
     over: Sender<End>,
 }
 
@@ -40,33 +40,33 @@ struct State {
 }
 
 impl Output {
-    /// Lines to `out`.
+    /// Creates the output that writes to `out`.
     pub(super) fn new(out: impl Write + Send + 'static, over: Sender<End>) -> Self {
         let state = State { out: Box::new(out), open: Vec::new() };
         Self { state: Mutex::new(state), closed: Condvar::new(), over }
     }
 
-    /// From now on the request `id` is under way.
+    /// Adds the request `id` to the pending ones.
     pub(super) fn begin(&self, id: Id, is_listening: bool) -> Arc<Ticket> {
         let ticket = Arc::new(Ticket { id, is_listening });
         self.lock().open.push(Arc::clone(&ticket));
         ticket
     }
 
-    /// Says `line`, which belongs to no request.
-    pub(super) fn say(&self, line: &[u8]) {
+    /// Writes `line`, which belongs to no request.
+    pub(super) fn send(&self, line: &[u8]) {
         self.write(&mut self.lock(), line);
     }
 
-    /// Says `line` for a request that goes on.
-    pub(super) fn tell(&self, ticket: &Arc<Ticket>, line: &[u8]) {
+    /// Writes `line` for a request that stays pending.
+    pub(super) fn notify(&self, ticket: &Arc<Ticket>, line: &[u8]) {
         let mut state = self.lock();
         if state.is_open(ticket) {
             self.write(&mut state, line);
         }
     }
 
-    /// Says `line`, the answer to a request.
+    /// Writes `line`, which answers a request.
     pub(super) fn answer(&self, ticket: &Arc<Ticket>, line: &[u8]) {
         let mut state = self.lock();
         if state.is_open(ticket) {
@@ -76,24 +76,25 @@ impl Output {
         }
     }
 
-    /// The request `id` is not to be answered any more.
+    /// Cancels the request `id`, so that it is not answered.
     pub(super) fn cancel(&self, id: &Id) {
         self.lock().open.retain(|it| it.id != *id);
         self.closed.notify_all();
     }
 
-    /// Returns whether the request is still to be answered.
+    /// Returns true if the request is pending.
     pub(super) fn is_open(&self, ticket: &Arc<Ticket>) -> bool {
         self.lock().is_open(ticket)
     }
 
-    /// Waits until every request but the subscriptions is answered, or time is up.
+    /// Waits until every request except the subscriptions is answered, or `time_max` has
+    /// passed.
     pub(super) fn wait_until_answered(&self, time_max: Duration) {
         let is_waiting = |state: &mut State| state.open.iter().any(|it| !it.is_listening);
         drop(self.closed.wait_timeout_while(self.lock(), time_max, is_waiting));
     }
 
-    /// Ends the subscriptions, as a server does that stops (2026-07-28,
+    /// Ends the subscriptions, as a stopping server does (2026-07-28,
     /// `SubscriptionsListenResult`).
     pub(super) fn end_subscriptions(&self) {
         let mut state = self.lock();
@@ -106,15 +107,15 @@ impl Output {
     }
 
     fn write(&self, state: &mut State, line: &[u8]) {
-        // JSON has line breaks between its parts only, where a space is as good.
+        // JSON has line breaks only between tokens, where a space is equivalent.
         let space = |byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte };
         let mut line: Vec<u8> = line.trim_ascii().iter().map(space).collect();
         line.push(b'\n');
         let written = state.out.write_all(&line).and_then(|()| state.out.flush());
         if written.is_err() {
             state.out = Box::new(io::sink());
-            // Who waits for it has gone when the program is ending anyway.
-            drop(self.over.send(End::Unread));
+            // The receiver is gone if the program is already ending.
+            drop(self.over.send(End::OutputClosed));
         }
     }
 
@@ -153,8 +154,8 @@ mod tests {
     #[test]
     fn a_message_is_one_line() {
         let (output, written) = output();
-        output.say(b"{\n  \"a\": 1\r\n}\n");
-        output.say(b"{}");
+        output.send(b"{\n  \"a\": 1\r\n}\n");
+        output.send(b"{}");
         assert_eq!(lines(&written), ["{   \"a\": 1  }", "{}"]);
     }
 
@@ -162,10 +163,10 @@ mod tests {
     fn a_request_is_answered_once() {
         let (output, written) = output();
         let ticket = output.begin(id(1), false);
-        output.tell(&ticket, b"a");
+        output.notify(&ticket, b"a");
         output.answer(&ticket, b"b");
         output.answer(&ticket, b"c");
-        output.tell(&ticket, b"d");
+        output.notify(&ticket, b"d");
         assert_eq!(lines(&written), ["a", "b"]);
         // The id may be used again.
         output.answer(&output.begin(id(1), false), b"e");
@@ -178,9 +179,9 @@ mod tests {
         let [one, other] = [1, 2].map(|it| output.begin(id(it), true));
         output.cancel(&id(1));
         output.cancel(&id(9));
-        output.tell(&one, b"a");
+        output.notify(&one, b"a");
         output.answer(&one, b"b");
-        output.tell(&other, b"c");
+        output.notify(&other, b"c");
         assert_eq!(lines(&written), ["c"]);
         assert!(!output.is_open(&one) && output.is_open(&other));
     }
@@ -217,8 +218,8 @@ mod tests {
         }
         let (over, ended) = channel();
         let output = Output::new(Closed, over);
-        output.say(b"a");
-        output.say(b"b");
-        assert!(matches!(ended.try_iter().collect::<Vec<_>>()[..], [End::Unread]));
+        output.send(b"a");
+        output.send(b"b");
+        assert!(matches!(ended.try_iter().collect::<Vec<_>>()[..], [End::OutputClosed]));
     }
 }

@@ -1,8 +1,8 @@
-//! A server of this process's own, for when none runs on the data folder.
+//! A server in this process, for when none runs on the data folder.
 //!
 //! # Invariant
 //!
-//! It is found as any other server is: by the file it leaves in the data folder.
+//! It is found like any other server: by the file that it writes to the data folder.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -15,51 +15,51 @@ use tokio::{runtime::Runtime, time::timeout};
 
 use crate::cli::{problem::Problem, serve, signals::no_thread};
 
-/// A server, and what it runs on.
+/// A server and its runtime.
 #[derive(Debug)]
 pub(super) struct OwnServer {
     runtime: Runtime,
     server: Server,
 }
 
-/// Why no server could be started.
+/// The reason why the server was not started.
 #[derive(Debug)]
-pub(super) enum NotStarted {
-    /// Another process uses the data folder: its server is the one to ask.
+pub(super) enum StartFailure {
+    /// Another process uses the data folder; its server is the one to call.
     FolderInUse(Problem),
-    /// It cannot be.
+    /// Any other problem.
     Other(Problem),
 }
 
 impl OwnServer {
-    /// Starts one on the data folder `folder`, at a free port of this machine.
+    /// Starts a server on the data folder `folder`, at a free port of this machine.
     ///
     /// # Errors
     ///
-    /// Another process uses the folder; what keeps any server from starting.
-    pub(super) fn start(folder: &Path) -> Result<Self, NotStarted> {
-        let runtime = Runtime::new().map_err(|error| NotStarted::Other(no_thread(&error)))?;
+    /// Another process uses the folder, or the server cannot start.
+    pub(super) fn start(folder: &Path) -> Result<Self, StartFailure> {
+        let runtime = Runtime::new().map_err(|error| StartFailure::Other(no_thread(&error)))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let server = runtime.block_on(Server::start(serve::options(folder, address)))?;
         Ok(Self { runtime, server })
     }
 
-    /// Returns where it answers.
+    /// Returns the server's address.
     pub(super) fn url(&self) -> String {
         self.server.url()
     }
 
-    /// Finishes what has begun, as far as it is done by `time_max`, and gives the
-    /// data folder free.
+    /// Stops the server, with up to `time_max` for pending requests, and releases the data
+    /// folder.
     pub(super) fn stop(self, time_max: Duration) {
         let Self { runtime, server } = self;
-        // What takes longer is nothing that was acknowledged.
+        // Requests that take longer were not acknowledged.
         let _ = runtime.block_on(async { timeout(time_max, server.stop()).await });
         runtime.shutdown_background();
     }
 }
 
-impl From<StartError> for NotStarted {
+impl From<StartError> for StartFailure {
     fn from(error: StartError) -> Self {
         let is_folder_in_use = error.is_folder_in_use();
         let problem = Problem::from(error);

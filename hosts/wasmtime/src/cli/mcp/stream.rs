@@ -1,13 +1,12 @@
 //! The stream of notifications that belongs to a handshake (2025-11-25, Listening
 //! for Messages from the Server).
 //!
-//! It is opened before the client's next message is sent, so that nothing is sent
-//! to nobody. When it breaks it is opened again, and everything that is subscribed
-//! to may have changed.
+//! It is opened before the client's next message is sent, so that no notification is lost.
+//! When it breaks it is opened again, and every subscribed resource is reported as changed.
 //!
 //! # Invariant
 //!
-//! It does not outlive its handshake.
+//! The stream ends with its handshake.
 
 use std::{io::BufReader, sync::Arc, thread};
 
@@ -25,16 +24,16 @@ use super::{
 };
 use crate::cli::{event::Events, output::remark};
 
-/// What became of an attempt to open it.
-enum Opened {
+/// The outcome of an attempt to open the stream.
+enum OpenOutcome {
     Stream(BufReader<BodyReader<'static>>),
-    /// It may be possible later.
+    /// It may succeed later.
     NotNow,
-    /// This server has none to give.
+    /// The server does not offer a stream.
     Never,
 }
 
-/// Opens the stream of the current handshake, and follows it from now on.
+/// Opens the stream of the current handshake and follows it in a thread.
 pub(super) fn begin(bridge: &Arc<Bridge>) {
     let Some(handshake) = bridge.handshakes.current() else { return };
     let first = open(bridge, handshake.era);
@@ -45,15 +44,15 @@ pub(super) fn begin(bridge: &Arc<Bridge>) {
     }
 }
 
-fn follow(bridge: &Bridge, era: u64, first: Opened) {
+fn follow(bridge: &Bridge, era: u64, first: OpenOutcome) {
     let mut opened = first;
     let mut pause = Pause::default();
     let mut is_first = true;
     loop {
         match opened {
-            Opened::Stream(body) => {
+            OpenOutcome::Stream(body) => {
                 if !is_first && let Some(handshake) = current(bridge, era) {
-                    since_then(bridge, &handshake);
+                    report_missed_changes(bridge, &handshake);
                 }
                 pause = Pause::default();
                 let mut events = Events::new(body);
@@ -61,14 +60,14 @@ fn follow(bridge: &Bridge, era: u64, first: Opened) {
                     if current(bridge, era).is_none() {
                         return;
                     }
-                    // What primes the stream says nothing.
+                    // The first event of the stream is empty.
                     if !event.data.is_empty() {
-                        bridge.output.say(event.data.as_bytes());
+                        bridge.output.send(event.data.as_bytes());
                     }
                 }
             }
-            Opened::NotNow => {}
-            Opened::Never => return,
+            OpenOutcome::NotNow => {}
+            OpenOutcome::Never => return,
         }
         is_first = false;
         pause.wait();
@@ -76,14 +75,14 @@ fn follow(bridge: &Bridge, era: u64, first: Opened) {
     }
 }
 
-/// Returns the handshake that the client did as the `era`th, while it holds.
+/// Returns the client's handshake number `era`, if it is still the current one.
 fn current(bridge: &Bridge, era: u64) -> Option<Handshake> {
     bridge.handshakes.current().filter(|it| it.era == era)
 }
 
-fn open(bridge: &Bridge, era: u64) -> Opened {
+fn open(bridge: &Bridge, era: u64) -> OpenOutcome {
     let Some(mut handshake) = current(bridge, era).filter(|it| it.session_id.is_some()) else {
-        return Opened::Never;
+        return OpenOutcome::Never;
     };
     let mut answer = get(bridge, &handshake);
     if let Ok(refused) = &answer
@@ -91,18 +90,18 @@ fn open(bridge: &Bridge, era: u64) -> Opened {
     {
         match bridge.handshakes.renewed(&bridge.upstream, &handshake, Need::Stream) {
             Ok(renewed) => handshake = renewed,
-            Err(_) => return Opened::NotNow,
+            Err(_) => return OpenOutcome::NotNow,
         }
         answer = get(bridge, &handshake);
     }
-    match answer.map(|it| (it.status, it.is_passing(), it.stream())) {
-        Ok((_, _, Ok(body))) => Opened::Stream(body),
-        Ok((StatusCode::METHOD_NOT_ALLOWED, ..)) => Opened::Never,
+    match answer.map(|it| (it.status, it.is_temporary(), it.stream())) {
+        Ok((_, _, Ok(body))) => OpenOutcome::Stream(body),
+        Ok((StatusCode::METHOD_NOT_ALLOWED, ..)) => OpenOutcome::Never,
         Ok((_, false, Err(answer))) => {
-            remark(&answer.refusal("GET /mcp"));
-            Opened::Never
+            remark(&answer.rejection("GET /mcp"));
+            OpenOutcome::Never
         }
-        Ok((_, true, _)) | Err(_) => Opened::NotNow,
+        Ok((_, true, _)) | Err(_) => OpenOutcome::NotNow,
     }
 }
 
@@ -118,10 +117,10 @@ fn get(bridge: &Bridge, handshake: &Handshake) -> Result<Answer, Failure> {
     exchange::send(&bridge.upstream, &call)
 }
 
-/// Says of everything that is subscribed to that it may have changed.
-fn since_then(bridge: &Bridge, handshake: &Handshake) {
+/// Reports a change of every subscribed resource.
+fn report_missed_changes(bridge: &Bridge, handshake: &Handshake) {
     for uri in handshake.uris() {
-        bridge.output.say(&notification(UPDATED, Some(uri), None));
+        bridge.output.send(&notification(UPDATED, Some(uri), None));
     }
-    bridge.output.say(&notification(LIST_CHANGED, None, None));
+    bridge.output.send(&notification(LIST_CHANGED, None, None));
 }

@@ -1,18 +1,18 @@
-//! The server behind the bridge, and what the bridge shows it.
+//! The server behind the bridge, and its credential.
 //!
-//! A server that was named is the one, whether it answers or not. Otherwise it is
-//! the one that runs on the data folder, and without one, a server that is
-//! started here. Servers come and go: the other process that had started one ends,
-//! or an operator restarts it, at another port.
+//! A server named by an option or the environment is used, whether it answers or not.
+//! Otherwise the bridge uses the server that runs on the data folder, or starts one.
+//! Servers come and go: the process that started one ends, or an operator restarts it at
+//! another port.
 //!
 //! # Invariants
 //!
-//! - A server is shown a credential after it was asked, without one, whether it is
-//!   one. At the start the folder's lock decides whether any runs: the file that
-//!   names an address may be from another day.
-//! - A server that went away is given [`COME_BACK_TIME`] before another takes the
-//!   folder, which would keep it from coming back; and only a request is a reason
-//!   to start one, not a stream that waits.
+//! - A credential is sent only after an unauthenticated call confirmed a shared-context
+//!   server. At the start the folder's lock decides whether a server runs, because the
+//!   address file may be outdated.
+//! - A server that went away has [`COME_BACK_TIME`] to return before another one locks the
+//!   folder, which would keep it from starting. A request may start a server, a waiting
+//!   stream may not.
 
 use std::{
     mem,
@@ -24,48 +24,48 @@ use std::{
 use serde::Deserialize;
 use serde_json::json;
 
-use super::own::{NotStarted, OwnServer};
+use super::own::{OwnServer, StartFailure};
 use crate::cli::{
     caller::mint,
     client::{Bearer, parse},
     output::remark,
     problem::{Kind, Problem},
-    reply::Issued,
+    reply::IssuedCredential,
     server::{Server, ServerArgs},
 };
 
-/// How long a server that went away may take to come back.
+/// The time in which a server that went away may return.
 const COME_BACK_TIME: Duration = Duration::from_secs(1);
-/// How long to wait for the process that uses the data folder to answer.
+/// The time limit for an answer of the process that uses the data folder.
 const START_TIME_MAX: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(20);
 
-/// Who asks.
+/// The caller of the bridge's requests.
 #[derive(Debug, Clone)]
-pub(super) enum Who {
-    /// Who holds this credential.
+pub(super) enum Caller {
+    /// The holder of this credential.
     Holder(Bearer),
-    /// A participant of a session, by a credential that is minted for it.
+    /// A participant of a session, with a minted credential.
     Participant { session: String, participant: String },
 }
 
-/// A server, and the credential it is shown.
+/// A server and the credential for it.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) server: Arc<Server>,
     pub(super) bearer: Bearer,
-    /// How often one was looked for before.
+    /// The number of earlier lookups.
     generation: u64,
-    /// Whether it may have gone: it did not answer somebody.
+    /// True if it may be gone: it did not answer a request.
     is_doubtful: bool,
 }
 
-/// Why a server is looked for.
+/// The purpose of a server lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
-    /// For a request.
+    /// A request.
     Request,
-    /// For a stream, which can wait until there is one.
+    /// A stream, which can wait until a server is there.
     Stream,
 }
 
@@ -73,22 +73,22 @@ pub(super) enum Need {
 #[derive(Debug)]
 pub(super) struct Upstream {
     args: ServerArgs,
-    who: Who,
+    caller: Caller,
     target: Mutex<Target>,
-    /// Apart, so that it can be stopped while somebody looks for another.
+    /// Separate from `target`, so that it can be stopped during a lookup.
     own: Mutex<Option<OwnServer>>,
 }
 
 impl Upstream {
-    /// Finds the server or starts one, and makes sure that it knows who asks. A
-    /// session that does not exist yet is created.
+    /// Finds the server or starts one, and checks that it accepts the caller. A missing
+    /// session is created.
     ///
     /// # Errors
     ///
-    /// There is no server and none can be started; it does not let this one in.
+    /// There is no server and none can be started, or it rejects the caller.
     pub(super) fn start(
         args: ServerArgs,
-        who: Who,
+        caller: Caller,
         session: Option<&str>,
     ) -> Result<Self, Problem> {
         let (server, own) = if args.server()?.is_named() {
@@ -97,15 +97,15 @@ impl Upstream {
             wait_or_start(&args, Duration::ZERO)?
         };
         let server = Arc::new(server);
-        let bearer = match &who {
-            Who::Holder(bearer) => {
+        let bearer = match &caller {
+            Caller::Holder(bearer) => {
                 if let Some(session) = session {
                     let call = server.client.get(&["v1", "sessions", session], &[]);
                     server.send(&call, Some(bearer))?;
                 }
                 bearer.clone()
             }
-            Who::Participant { session, participant } => {
+            Caller::Participant { session, participant } => {
                 match minted(&server, session, participant) {
                     Err(problem) if problem.code() == "SESSION_NOT_FOUND" => {
                         create(&server, session)?;
@@ -116,37 +116,37 @@ impl Upstream {
             }
         };
         let target = Mutex::new(Target { server, bearer, generation: 0, is_doubtful: false });
-        Ok(Self { args, who, target, own: Mutex::new(own) })
+        Ok(Self { args, caller, target, own: Mutex::new(own) })
     }
 
-    /// Returns the server that was asked last.
+    /// Returns the server that was used last.
     pub(super) fn target(&self) -> Target {
         lock(&self.target).clone()
     }
 
-    /// Returns the server to ask. When it did not answer somebody before, it is looked for
-    /// first: one that is being killed may still take connections.
+    /// Returns the server to call. If it did not answer before, it is looked up first: a
+    /// process that is being killed may still accept connections.
     ///
     /// # Errors
     ///
-    /// As [`Upstream::replaced`].
+    /// The errors of [`Upstream::replaced`].
     pub(super) fn found(&self, need: Need) -> Result<Target, Problem> {
         let target = self.target();
         if target.is_doubtful { self.replaced(&target, need) } else { Ok(target) }
     }
 
-    /// `target` did not answer.
+    /// Records that `target` did not answer.
     pub(super) fn doubt(&self, target: &Target) {
         let mut current = lock(&self.target);
         current.is_doubtful |= current.generation == target.generation;
     }
 
-    /// Returns the server to ask instead of `lost`, which does not answer any more. It may
-    /// be the same one.
+    /// Returns the server to call instead of `lost`, which does not answer. It may be the
+    /// same one.
     ///
     /// # Errors
     ///
-    /// No server runs, and none is started.
+    /// There is no server and none is started.
     pub(super) fn replaced(&self, lost: &Target, need: Need) -> Result<Target, Problem> {
         let mut target = lock(&self.target);
         if target.generation != lost.generation {
@@ -170,32 +170,34 @@ impl Upstream {
         Ok(target.clone())
     }
 
-    /// Returns the same server with another credential than that of `refused`, which is not
-    /// good any more; `None` when this one has no other.
+    /// Returns the server with a new credential instead of that of `rejected`; `None` if no
+    /// other can be minted.
     ///
     /// # Errors
     ///
-    /// No other could be had.
-    pub(super) fn renewed(&self, refused: &Target) -> Result<Option<Target>, Problem> {
+    /// Minting failed.
+    pub(super) fn renewed(&self, rejected: &Target) -> Result<Option<Target>, Problem> {
         let mut target = lock(&self.target);
-        if target.bearer == refused.bearer {
-            let Who::Participant { session, participant } = &self.who else { return Ok(None) };
+        if target.bearer == rejected.bearer {
+            let Caller::Participant { session, participant } = &self.caller else {
+                return Ok(None);
+            };
             target.bearer = minted(&target.server, session, participant)?;
         }
         Ok(Some(target.clone()))
     }
 
-    /// Returns whether [`Upstream::renewed`] may have another credential.
+    /// Returns true if [`Upstream::renewed`] can mint a new credential.
     pub(super) fn is_renewable(&self) -> bool {
-        matches!(self.who, Who::Participant { .. })
+        matches!(self.caller, Caller::Participant { .. })
     }
 
-    /// Returns whether the server is one of this process.
+    /// Returns true if the server runs in this process.
     pub(super) fn is_own(&self) -> bool {
         lock(&self.own).is_some()
     }
 
-    /// Stops the server that was started here, if one was.
+    /// Stops the server of this process, if there is one.
     pub(super) fn stop(&self, time_max: Duration) {
         if let Some(own) = mem::take(&mut *lock(&self.own)) {
             own.stop(time_max);
@@ -203,11 +205,11 @@ impl Upstream {
     }
 }
 
-/// Looks for the server, once.
+/// Looks up the server, once.
 ///
 /// # Errors
 ///
-/// None answers, or what does is no server of ours.
+/// No server answers, or the program that answers is not a shared-context server.
 fn look(args: &ServerArgs) -> Result<Server, Problem> {
     #[derive(Deserialize)]
     struct Health {
@@ -226,9 +228,9 @@ fn look(args: &ServerArgs) -> Result<Server, Problem> {
     Ok(server)
 }
 
-/// Waits for a server on the data folder; after `patience` starts one, unless
-/// another process has taken the folder by then. Whether one has is known from the
-/// folder's lock: the file that names an address may be from another day.
+/// Waits for a server on the data folder. After `patience` it starts one, unless another
+/// process has locked the folder. The lock decides, because the address file may be
+/// outdated.
 fn wait_or_start(
     args: &ServerArgs,
     patience: Duration,
@@ -243,8 +245,8 @@ fn wait_or_start(
                     remark(&format!("started a server at {url} on the data folder {folder}"));
                     return Ok((args.server()?, Some(own)));
                 }
-                Err(NotStarted::FolderInUse(_)) if begin.elapsed() < START_TIME_MAX => {}
-                Err(NotStarted::FolderInUse(problem) | NotStarted::Other(problem)) => {
+                Err(StartFailure::FolderInUse(_)) if begin.elapsed() < START_TIME_MAX => {}
+                Err(StartFailure::FolderInUse(problem) | StartFailure::Other(problem)) => {
                     return Err(problem);
                 }
             }
@@ -256,13 +258,13 @@ fn wait_or_start(
     }
 }
 
-/// Returns a fresh credential of `participant`.
+/// Mints a credential for `participant`.
 fn minted(server: &Server, session: &str, participant: &str) -> Result<Bearer, Problem> {
     let reply = mint(server, session, participant, None)?;
-    parse(&reply, &server.client).map(|it: Issued| Bearer(it.credential))
+    parse(&reply, &server.client).map(|it: IssuedCredential| Bearer(it.credential))
 }
 
-/// Creates `session`, unless another process is faster.
+/// Creates `session`. It is not an error if another process was faster.
 fn create(server: &Server, session: &str) -> Result<(), Problem> {
     let body = json!({"session_id": session}).to_string();
     let call = server.client.post(&["v1", "sessions"], body);

@@ -1,4 +1,4 @@
-//! What is printed: it drives no terminal, fits its width, and is the value it was.
+//! Tests that printed text is harmless to the terminal, fits the width and keeps its value.
 
 use super::*;
 
@@ -26,8 +26,8 @@ fn a_value_is_indented_and_truncated_on_request() {
     assert_eq!(bare(&output.value("", 1)), "\n");
 }
 
-/// A value could be stored as "approved" and be read as "devorppa": what turns the
-/// direction of writing around reached the terminal.
+/// Regression test: a value stored as "approved" could be displayed as "devorppa", because
+/// direction overrides reached the terminal.
 #[test]
 fn what_turns_writing_around_or_is_not_seen_is_shown() {
     assert_eq!(
@@ -39,19 +39,19 @@ fn what_turns_writing_around_or_is_not_seen_is_shown() {
     assert_eq!(plain(kept), kept);
 }
 
-/// A command that was wrapped ran in pieces when it was pasted.
+/// Regression test: a wrapped command ran in pieces when it was pasted.
 #[test]
 fn a_command_in_a_warning_is_not_wrapped() {
     let output = Output { is_json: false, width: 40 };
     let command = format!("  shared-context serve --data /{} --accept-loss", "x".repeat(40));
     let text = format!("restore from a backup what was kept together; or begin by:\n{command}");
-    let told = output.warning("next: ", "      ", &text);
-    assert_eq!(told.lines().count(), 3, "{told}");
-    assert_eq!(told.lines().last().unwrap(), format!("      {command}"));
-    assert!(told.lines().take(2).all(|it| it.chars().count() <= 40), "{told}");
+    let wrapped = output.warning("next: ", "      ", &text);
+    assert_eq!(wrapped.lines().count(), 3, "{wrapped}");
+    assert_eq!(wrapped.lines().last().unwrap(), format!("      {command}"));
+    assert!(wrapped.lines().take(2).all(|it| it.chars().count() <= 40), "{wrapped}");
 }
 
-/// With `--json` the same characters reached the terminal as they were.
+/// Regression test: with `--json` the same characters reached the terminal unescaped.
 #[test]
 fn a_document_cannot_drive_the_terminal_and_keeps_its_value() {
     let escaped = |text: &str| String::from_utf8(harmless(text.as_bytes()).into()).unwrap();

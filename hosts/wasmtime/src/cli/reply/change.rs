@@ -1,4 +1,4 @@
-//! Changes: what happened, who did it and when; never a value.
+//! Changes: the action, its author and time; never a value.
 
 use anstyle::Style;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use super::{
     Human,
 };
 
-/// One thing that a change did. Those of one commit have one revision.
+/// One effect of a commit. All effects of one commit have the same revision.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Change {
     pub(crate) revision: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Change {
     round: Option<u64>,
 }
 
-/// All that one commit did: an event of the live changes.
+/// All effects of one commit: an event of the live changes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Commit {
     pub(crate) revision: u64,
@@ -47,7 +47,7 @@ pub(crate) struct AuditPage {
 }
 
 impl Change {
-    /// Returns what it was done to.
+    /// Returns the object of the change.
     fn object(&self) -> String {
         let mut object = Vec::new();
         object.extend(self.key.clone());
@@ -58,7 +58,7 @@ impl Change {
         object.join(" ")
     }
 
-    /// Returns a line of its own, coloured by what was done.
+    /// Formats the change as a line, coloured by its action.
     fn line(&self) -> String {
         let Self { revision, action, written_by, written_at, .. } = self;
         let style = style(action);
@@ -78,7 +78,7 @@ impl Change {
     }
 }
 
-/// Returns how what was done is coloured.
+/// Returns the colour of an action.
 fn style(action: &str) -> Style {
     match action {
         "write" => GREEN,
@@ -89,7 +89,7 @@ fn style(action: &str) -> Style {
     }
 }
 
-/// Returns a table of `changes`.
+/// Formats `changes` as a table.
 fn listed(changes: &[Change], output: Output) -> String {
     if changes.is_empty() {
         return "no changes since then\n".to_owned();

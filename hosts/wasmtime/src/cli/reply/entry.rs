@@ -1,4 +1,4 @@
-//! Entries: listed, read, written, deleted, redacted; one or several.
+//! Replies about entries: listed, read, written, deleted, redacted; one or several.
 
 use std::fmt::Write as _;
 
@@ -42,7 +42,7 @@ pub(crate) struct Entry {
 
 /// Reply of `read`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Read {
+pub(crate) struct ReadReply {
     #[serde(flatten)]
     pub(crate) entry: Entry,
     pub(crate) value: String,
@@ -50,14 +50,14 @@ pub(crate) struct Read {
 
 /// Reply of `read_batch`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct BatchRead {
-    entries: Vec<Read>,
+pub(crate) struct ReadBatchReply {
+    entries: Vec<ReadReply>,
     missing: Vec<String>,
 }
 
 /// Reply of `write`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Written {
+pub(crate) struct WriteReply {
     #[serde(flatten)]
     pub(crate) entry: Entry,
     #[serde(default)]
@@ -73,24 +73,24 @@ pub(crate) struct Warning {
 
 /// Reply of `delete`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Deleted {
+pub(crate) struct DeleteReply {
     #[serde(rename = "deleted")]
     pub(crate) key: String,
     pub(crate) previous_version: u64,
-    /// A batch shows it once for all.
+    /// `None` in a batch, which has one revision for all.
     pub(crate) revision: Option<u64>,
 }
 
 /// Reply of `write_batch`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct BatchWritten {
-    written: Vec<Written>,
-    deleted: Vec<Deleted>,
+pub(crate) struct WriteBatchReply {
+    written: Vec<WriteReply>,
+    deleted: Vec<DeleteReply>,
 }
 
 /// Reply of `redact`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Redacted {
+pub(crate) struct RedactReply {
     #[serde(rename = "redacted")]
     key: String,
     digests: Vec<String>,
@@ -99,14 +99,14 @@ pub(crate) struct Redacted {
 
 /// Reply of `redact_rounds`.
 #[derive(Debug, Deserialize)]
-pub(crate) struct RoundsRedacted {
+pub(crate) struct RedactRoundsReply {
     places: u64,
     markers: Vec<String>,
     revision: u64,
 }
 
 impl Entry {
-    /// Returns what is special about it, in a few words; nothing for most.
+    /// Returns notes on special properties; empty for most entries.
     fn notes(&self) -> String {
         let lists = [("readable by", &self.readable_by), ("writable by", &self.writable_by)];
         let lists = lists.into_iter().filter_map(|(name, list)| {
@@ -123,7 +123,7 @@ impl Entry {
         expiry.chain(lists).chain(flags).collect::<Vec<_>>().join("; ")
     }
 
-    /// Returns what is known of it, in a line.
+    /// Formats the metadata as a line.
     pub(crate) fn line(&self) -> String {
         let Self { key, written_by, written_at, version, value_size_tokens, .. } = self;
         let (at, tokens) = (instant(written_at), counted(*value_size_tokens, "token"));
@@ -143,8 +143,7 @@ impl Human for Entry {
 }
 
 impl Human for Listing {
-    /// Returns a table of the entries, what is special about some, and how full the store
-    /// is.
+    /// Formats a table of the entries, the notes on some, and the fill level of the store.
     fn human(&self, output: Output) -> String {
         let row = |it: &Entry| {
             vec![
@@ -172,14 +171,14 @@ impl Human for Listing {
     }
 }
 
-impl Human for Read {
-    /// Returns the value, and below it whose it is.
+impl Human for ReadReply {
+    /// Formats the value, and below it the metadata.
     fn human(&self, _: Output) -> String {
         format!("{}\n\n{DIMMED}{}{DIMMED:#}\n", plain(&self.value), self.entry.line())
     }
 }
 
-impl Human for BatchRead {
+impl Human for ReadBatchReply {
     fn human(&self, output: Output) -> String {
         let mut text =
             self.entries.iter().map(|it| it.human(output)).collect::<Vec<_>>().join("\n");
@@ -191,8 +190,8 @@ impl Human for BatchRead {
     }
 }
 
-impl Human for Written {
-    /// Returns what was written, and the remarks on it.
+impl Human for WriteReply {
+    /// Formats the written entry and the warnings.
     fn human(&self, _: Output) -> String {
         let Entry { key, version, value_size_tokens, revision, .. } = &self.entry;
         let tokens = counted(*value_size_tokens, "token");
@@ -207,8 +206,8 @@ impl Human for Written {
     }
 }
 
-impl Human for Deleted {
-    /// Returns what is gone.
+impl Human for DeleteReply {
+    /// Formats the deleted key.
     fn human(&self, _: Output) -> String {
         let Self { key, previous_version, revision } = self;
         let revision = revision.map(|it| format!(", revision {it}")).unwrap_or_default();
@@ -219,14 +218,14 @@ impl Human for Deleted {
     }
 }
 
-impl Human for BatchWritten {
+impl Human for WriteBatchReply {
     fn human(&self, output: Output) -> String {
         let written = self.written.iter().map(|it| it.human(output));
         written.chain(self.deleted.iter().map(|it| it.human(output))).collect()
     }
 }
 
-impl Human for RoundsRedacted {
+impl Human for RedactRoundsReply {
     fn human(&self, _: Output) -> String {
         let Self { places, markers, revision } = self;
         if *places == 0 {
@@ -244,7 +243,7 @@ impl Human for RoundsRedacted {
     }
 }
 
-impl Human for Redacted {
+impl Human for RedactReply {
     fn human(&self, _: Output) -> String {
         let Self { key, digests, revision } = self;
         let values = counted(digests.len().try_into().unwrap_or(u64::MAX), "value");

@@ -1,4 +1,4 @@
-//! The versions of an entry, as far as they are kept.
+//! The stored versions of an entry.
 
 use std::fmt::Write as _;
 
@@ -34,7 +34,7 @@ struct Version {
 }
 
 impl Human for History {
-    /// Returns the versions, oldest first, each with its value.
+    /// Formats the versions, oldest first, each with its value.
     fn human(&self, output: Output) -> String {
         let versions: Vec<String> =
             self.versions.iter().map(|it| it.human(&self.key, output)).collect();
@@ -59,7 +59,7 @@ impl Version {
             plain(key),
             plain(status)
         );
-        // Of its last version the status says so.
+        // For the last version the status shows it.
         if self.is_deleted && status == "superseded" {
             let _ = write!(text, " {DIMMED}of an entry that was removed{DIMMED:#}");
         }

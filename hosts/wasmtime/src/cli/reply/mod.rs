@@ -1,7 +1,7 @@
-//! Replies of the server as the commands read them, and how people read them.
+//! The server's replies, parsed and formatted for people.
 //!
-//! A file per kind of thing; members that no command needs are left out. Not
-//! here: how the JSON came.
+//! There is a file per kind of object. Members that no command needs are left out.
+//! Transport is not handled here.
 
 mod change;
 mod entry;
@@ -13,92 +13,95 @@ mod tests;
 
 use serde::{Deserialize, de::DeserializeOwned};
 
-use self::entry::{BatchRead, BatchWritten};
+use self::entry::{ReadBatchReply, WriteBatchReply};
 pub(crate) use self::{
     change::{AuditPage, ChangesPage, Commit},
-    entry::{Deleted, Entry, Listing, Read, Redacted, RoundsRedacted, Written},
+    entry::{DeleteReply, Entry, Listing, ReadReply, RedactReply, RedactRoundsReply, WriteReply},
     history::History,
-    session::{Inspection, Issued, Made, Session, Sessions},
-    snapshot::{Diff, Restored, SnapshotDeleted, SnapshotInfo, SnapshotRead, Snapshots},
+    session::{CreatedSession, Inspection, IssuedCredential, Session, Sessions},
+    snapshot::{
+        DeleteSnapshotReply, Diff, ReadSnapshotReply, RestoreReply, SnapshotInfo, Snapshots,
+    },
 };
 use super::{
     output::{DIMMED, Output, plain},
     problem::Problem,
 };
 
-/// A reply as people read it.
+/// A reply that can be formatted for people.
 pub(crate) trait Human {
-    /// Returns the reply in words, with a line break at its end.
+    /// Formats the reply as text with a final line break.
     fn human(&self, output: Output) -> String;
 }
 
 /// Reply of `prompt`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Rendered {
+pub(crate) struct PromptReply {
     pub(crate) text: String,
     pub(crate) tokens: u64,
     pub(crate) max_tokens: u64,
     pub(crate) left_out: Vec<String>,
 }
 
-/// Reply to a read under `if_changed_since`, when nothing changed.
+/// Reply to a read with `if_changed_since` when nothing changed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct Unchanged {
+struct UnchangedReply {
     #[serde(rename = "unchanged")]
     is_unchanged: bool,
     revision: u64,
 }
 
-impl Human for Rendered {
+impl Human for PromptReply {
     fn human(&self, _: Output) -> String {
         plain(&self.text).into_owned()
     }
 }
 
-impl Human for Unchanged {
+impl Human for UnchangedReply {
     fn human(&self, _: Output) -> String {
         format!("{DIMMED}nothing changed; revision {}{DIMMED:#}\n", self.revision)
     }
 }
 
-/// Returns the reply to the tool request `request` as people read it.
+/// Formats the reply to the tool request `request` for people.
 ///
 /// # Errors
 ///
-/// The reply is not of the shape of its action.
+/// The reply does not have the shape of its action.
 pub(crate) fn human(request: &[u8], reply: &[u8], output: Output) -> Result<String, Problem> {
     #[derive(Deserialize)]
     struct Named {
         action: String,
     }
     let action = serde_json::from_slice(request).map_or(String::new(), |it: Named| it.action);
-    if let Ok(unchanged) = serde_json::from_slice::<Unchanged>(reply)
+    if let Ok(unchanged) = serde_json::from_slice::<UnchangedReply>(reply)
         && unchanged.is_unchanged
     {
         return Ok(unchanged.human(output));
     }
     let text = match action.as_str() {
         "list_keys" => as_human::<Listing>,
-        "read" => as_human::<Read>,
-        "read_batch" => as_human::<BatchRead>,
-        "write" => as_human::<Written>,
-        "delete" => as_human::<Deleted>,
-        "write_batch" => as_human::<BatchWritten>,
+        "read" => as_human::<ReadReply>,
+        "read_batch" => as_human::<ReadBatchReply>,
+        "write" => as_human::<WriteReply>,
+        "delete" => as_human::<DeleteReply>,
+        "write_batch" => as_human::<WriteBatchReply>,
         "set_access" => as_human::<Entry>,
         "read_history" => as_human::<History>,
-        "redact" => as_human::<Redacted>,
-        "redact_rounds" => as_human::<RoundsRedacted>,
+        "redact" => as_human::<RedactReply>,
+        "redact_rounds" => as_human::<RedactRoundsReply>,
         "snapshot" => as_human::<SnapshotInfo>,
         "list_snapshots" => as_human::<Snapshots>,
         "read_snapshot" => |reply: &[u8], output| {
-            as_human::<SnapshotRead>(reply, output).or_else(|_| as_human::<Read>(reply, output))
+            as_human::<ReadSnapshotReply>(reply, output)
+                .or_else(|_| as_human::<ReadReply>(reply, output))
         },
         "diff_snapshots" => as_human::<Diff>,
-        "restore_snapshot" => as_human::<Restored>,
-        "delete_snapshot" => as_human::<SnapshotDeleted>,
+        "restore_snapshot" => as_human::<RestoreReply>,
+        "delete_snapshot" => as_human::<DeleteSnapshotReply>,
         "changes" => as_human::<ChangesPage>,
         "audit" => as_human::<AuditPage>,
-        "prompt" => as_human::<Rendered>,
+        "prompt" => as_human::<PromptReply>,
         "inspect" => as_human::<Inspection>,
         "show_session" | "create_session" | "archive_session" | "revoke_credentials" => {
             as_human::<Session>

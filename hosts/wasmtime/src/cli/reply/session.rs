@@ -1,4 +1,4 @@
-//! Sessions: shown, listed, inspected.
+//! Replies about sessions: shown, listed, inspected.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 use super::{
     super::output::{BOLD, DIMMED, Output, counted, gauge, grouped, instant, plain, table},
-    Human, Read, SnapshotInfo, snapshot,
+    Human, ReadReply, SnapshotInfo, snapshot,
 };
 
-/// Of a value on one screen with others, so many lines are shown.
+/// The number of lines shown of each value on a screen with several.
 const VALUE_LINES_MAX: usize = 3;
 
 /// A session without its entries.
@@ -37,20 +37,20 @@ pub(crate) struct Config {
     estimator: String,
 }
 
-/// A credential that was handed out.
+/// An issued credential.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Issued {
+pub(crate) struct IssuedCredential {
     pub(crate) credential: String,
     pub(crate) expires_at: String,
 }
 
-/// A session that was just made, and what its orchestrator shows.
+/// A new session and its orchestrator's credential.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Made {
+pub(crate) struct CreatedSession {
     #[serde(flatten)]
     session: Session,
     #[serde(flatten)]
-    issued: Issued,
+    issued: IssuedCredential,
 }
 
 /// A page of sessions.
@@ -64,14 +64,14 @@ pub(crate) struct Sessions {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Inspection {
     pub(crate) session: Session,
-    entries: Vec<Read>,
+    entries: Vec<ReadReply>,
     snapshots: Vec<SnapshotInfo>,
     history: HistoryUse,
     changes: ChangesUse,
     next_expiry: Option<String>,
 }
 
-/// How much earlier versions take.
+/// The storage used by earlier versions.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct HistoryUse {
     versions: u64,
@@ -79,7 +79,7 @@ struct HistoryUse {
     max_bytes: u64,
 }
 
-/// Which changes are kept.
+/// The stored changes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct ChangesUse {
     oldest: Option<u64>,
@@ -87,7 +87,7 @@ struct ChangesUse {
 }
 
 impl Human for Session {
-    /// Returns what is known of it, a line each.
+    /// Formats the session's properties, one per line.
     fn human(&self, _: Output) -> String {
         let Self { incarnation, credential_epoch, config, revision, .. } = self;
         let mut text = format!(
@@ -113,10 +113,10 @@ impl Human for Session {
     }
 }
 
-impl Human for Made {
-    /// Returns the session, and how to use the credential.
+impl Human for CreatedSession {
+    /// Formats the session, and how to use the credential.
     fn human(&self, output: Output) -> String {
-        let Issued { credential, expires_at } = &self.issued;
+        let IssuedCredential { credential, expires_at } = &self.issued;
         format!(
             "{}\n{DIMMED}The orchestrator's credential, until {expires_at}; it is not shown \
              again:{DIMMED:#}\n  export SHARED_CONTEXT_TOKEN={BOLD}{credential}{BOLD:#}\n",
@@ -125,7 +125,7 @@ impl Human for Made {
     }
 }
 
-/// Returns what is known of something, a line each.
+/// Formats properties, one per line.
 fn facts(facts: &[(&str, String)]) -> String {
     facts.iter().fold(String::new(), |mut text, (name, value)| {
         let _ = writeln!(text, "{DIMMED}{name:<13}{DIMMED:#}{value}");
@@ -134,7 +134,7 @@ fn facts(facts: &[(&str, String)]) -> String {
 }
 
 impl Human for Sessions {
-    /// Returns a table of the sessions.
+    /// Formats the sessions as a table.
     fn human(&self, output: Output) -> String {
         let row = |it: &Session| {
             vec![
@@ -151,7 +151,7 @@ impl Human for Sessions {
 }
 
 impl Human for Inspection {
-    /// Returns the session, its entries with the beginnings of their values, its
+    /// Formats the session, its entries with the beginnings of their values, and its
     /// snapshots.
     fn human(&self, output: Output) -> String {
         let HistoryUse { versions, bytes, max_bytes } = &self.history;
@@ -175,7 +175,7 @@ impl Human for Inspection {
             self.next_expiry.as_ref().map(|it| ("next expiry", format!("{} UTC", instant(it)))),
         );
         text.push_str(&facts(&more));
-        for Read { entry, value } in &self.entries {
+        for ReadReply { entry, value } in &self.entries {
             let _ = write!(text, "\n{DIMMED}{}{DIMMED:#}\n", entry.line());
             text.push_str(&output.value(value, VALUE_LINES_MAX));
         }

@@ -1,4 +1,4 @@
-//! Snapshots: taken, listed, read, compared, restored, deleted.
+//! Replies about snapshots: taken, listed, read, compared, restored, deleted.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::{
     super::output::{
         BOLD, DIMMED, GREEN, Output, RED, YELLOW, counted, grouped, instant, plain, table,
     },
-    Human, Read,
+    Human, ReadReply,
 };
 
 /// Reply of `snapshot`.
@@ -33,10 +33,10 @@ pub(crate) struct Snapshots {
 
 /// Reply of `read_snapshot`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct SnapshotRead {
+pub(crate) struct ReadSnapshotReply {
     #[serde(flatten)]
     info: SnapshotInfo,
-    entries: Vec<Read>,
+    entries: Vec<ReadReply>,
 }
 
 /// Reply of `diff_snapshots`.
@@ -53,7 +53,7 @@ pub(crate) struct Diff {
     changed_tokens: i64,
 }
 
-/// An entry that is in one of two snapshots.
+/// An entry that is in only one of two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct Present {
     key: String,
@@ -61,7 +61,7 @@ struct Present {
     value_size_tokens: u64,
 }
 
-/// An entry that differs in two snapshots.
+/// An entry that differs between two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct Changed {
     key: String,
@@ -73,7 +73,7 @@ struct Changed {
 
 /// Reply of `restore_snapshot`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Restored {
+pub(crate) struct RestoreReply {
     #[serde(rename = "restored")]
     label: String,
     written: Vec<Rewritten>,
@@ -91,7 +91,7 @@ struct Rewritten {
 
 /// Reply of `delete_snapshot`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct SnapshotDeleted {
+pub(crate) struct DeleteSnapshotReply {
     #[serde(rename = "deleted_snapshot")]
     label: String,
 }
@@ -109,7 +109,7 @@ impl Human for SnapshotInfo {
 }
 
 impl Human for Snapshots {
-    /// Returns a table of the snapshots, oldest first.
+    /// Formats a table of the snapshots, oldest first.
     fn human(&self, output: Output) -> String {
         let Self { snapshots, max_snapshots } = self;
         if snapshots.is_empty() {
@@ -122,7 +122,7 @@ impl Human for Snapshots {
     }
 }
 
-/// Returns a table of `snapshots`.
+/// Formats `snapshots` as a table.
 pub(super) fn listed(snapshots: &[SnapshotInfo], output: Output) -> String {
     let has_notes = snapshots.iter().any(|it| it.note.is_some());
     let mut header = vec!["SNAPSHOT", "#KEYS", "#TOKENS", "TAKEN BY", "TAKEN AT (UTC)"];
@@ -145,8 +145,8 @@ pub(super) fn listed(snapshots: &[SnapshotInfo], output: Output) -> String {
     table(output, &header, snapshots.iter().map(row).collect())
 }
 
-impl Human for SnapshotRead {
-    /// Returns what it holds, each entry with its value.
+impl Human for ReadSnapshotReply {
+    /// Formats the snapshot, each entry with its value.
     fn human(&self, output: Output) -> String {
         let SnapshotInfo { label, note, taken_by, taken_at, key_count, total_tokens, .. } =
             &self.info;
@@ -162,7 +162,7 @@ impl Human for SnapshotRead {
             plain(note.as_deref().unwrap_or_default()),
             plain(&about)
         );
-        for Read { entry, value } in &self.entries {
+        for ReadReply { entry, value } in &self.entries {
             let _ = write!(text, "\n{DIMMED}{}{DIMMED:#}\n", entry.line());
             text.push_str(&output.value(value, usize::MAX));
         }
@@ -171,7 +171,7 @@ impl Human for SnapshotRead {
 }
 
 impl Human for Diff {
-    /// Returns a line per key that differs, and the sums.
+    /// Formats a line per changed key, and the sums.
     fn human(&self, _: Output) -> String {
         let present = |it: &Present, sign, style| Line {
             style,
@@ -211,7 +211,7 @@ impl Human for Diff {
     }
 }
 
-/// One key that differs.
+/// A key that differs.
 struct Line {
     style: Style,
     sign: char,
@@ -220,8 +220,7 @@ struct Line {
     tokens: String,
 }
 
-/// Returns the lines with what belongs together below each other. A line is not wrapped:
-/// each starts with its sign.
+/// Formats the lines in aligned columns. Lines are not wrapped: each starts with its sign.
 fn columns(lines: &[Line]) -> String {
     let width = |of: fn(&Line) -> &String| {
         lines.iter().map(|it| of(it).chars().count()).max().unwrap_or_default()
@@ -241,13 +240,13 @@ fn columns(lines: &[Line]) -> String {
     lines.iter().map(line).collect()
 }
 
-/// `number` with its sign, and its digits in groups.
+/// Formats `number` with its sign, and its digits in groups.
 fn signed(number: i64) -> String {
     let sign = if number < 0 { '-' } else { '+' };
     format!("{sign}{}", grouped(number.unsigned_abs()))
 }
 
-impl Human for Restored {
+impl Human for RestoreReply {
     fn human(&self, output: Output) -> String {
         let Self { label, written, deleted, unchanged, revision } = self;
         let mut text = format!(
@@ -272,7 +271,7 @@ impl Human for Restored {
     }
 }
 
-impl Human for SnapshotDeleted {
+impl Human for DeleteSnapshotReply {
     fn human(&self, _: Output) -> String {
         let label = plain(&self.label);
         format!("{GREEN}✓{GREEN:#} snapshot {BOLD}{label}{BOLD:#} deleted\n")

@@ -1,4 +1,4 @@
-//! How each reply reads.
+//! Tests of the formatted replies.
 
 use super::*;
 

@@ -1,6 +1,6 @@
-//! Follows the changes of a session over connections that break.
+//! Follows the changes of a session across broken connections.
 //!
-//! Invariant: it reports each commit it is given once and in order.
+//! Invariant: each commit is reported once and in order.
 
 use std::{
     io,
@@ -10,71 +10,71 @@ use std::{
 };
 
 use crate::cli::{
-    caller::AnyoneArgs,
-    client::{Stream, parse, refusal},
+    caller::CallerOrAdminArgs,
+    client::{Stream, parse, rejection},
     event::{Event, Events},
     problem::{Kind, Problem},
     reply::Commit,
     server::{Server, ServerArgs},
 };
 
-/// How long to wait before a second attempt to connect, and at most between two.
+/// The pause before the second attempt to connect, and the longest pause.
 const PAUSE_MIN: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(8);
 
-/// Whom to follow, and how far it got.
+/// The session to follow, and the position in its changes.
 #[derive(Debug)]
 pub(super) struct Follow {
     pub(super) session: String,
     pub(super) keys: Option<String>,
-    pub(super) anyone: AnyoneArgs,
+    pub(super) caller: CallerOrAdminArgs,
     pub(super) server_args: ServerArgs,
     pub(super) server: Server,
-    /// The revision of the last commit that was reported, or need not be.
+    /// The revision of the last commit that was reported or can be skipped.
     pub(super) after: u64,
 }
 
-/// One report.
+/// An update for the watching user.
 #[derive(Debug)]
-pub(super) enum Told {
-    /// There is a connection, the first or another; it begins after this revision.
+pub(super) enum Update {
+    /// A connection was opened; it starts after this revision.
     Connected(u64),
-    /// A commit: as it came, and as it was read.
+    /// A commit: its JSON and the parsed value.
     Commit(String, Commit),
-    /// The connection broke, for this reason.
+    /// The connection broke, with the reason.
     Lost(String),
 }
 
 impl Follow {
-    /// Reports changes until `tell` breaks.
+    /// Reports updates through `report` until it breaks.
     ///
     /// # Errors
     ///
-    /// There is no connection to begin with, or no going on.
+    /// The first connection fails, or the stream ends for good.
     pub(super) fn run(
         mut self,
-        mut tell: impl FnMut(Told) -> ControlFlow<()>,
+        mut report: impl FnMut(Update) -> ControlFlow<()>,
     ) -> Result<(), Problem> {
         let mut events = self.connect()?;
         loop {
-            if tell(Told::Connected(self.after)).is_break() {
+            if report(Update::Connected(self.after)).is_break() {
                 return Ok(());
             }
-            let Continue(reason) = self.read(&mut events, &mut tell)? else { return Ok(()) };
-            // What was left out of the stream need not be asked for again.
+            let Continue(reason) = self.read(&mut events, &mut report)? else { return Ok(()) };
+            // Changes that were left out of the stream need not be requested again.
             self.after = events.last_id().parse().map_or(self.after, |id| self.after.max(id));
-            if tell(Told::Lost(reason)).is_break() {
+            if report(Update::Lost(reason)).is_break() {
                 return Ok(());
             }
             events = self.reconnect()?;
         }
     }
 
-    /// Tells the commits of one connection; returns why it broke.
+    /// Reports the commits of one connection; returns the reason why it broke.
     fn read(
         &mut self,
         events: &mut Events<Stream>,
-        tell: &mut impl FnMut(Told) -> ControlFlow<()>,
+        report: &mut impl FnMut(Update) -> ControlFlow<()>,
     ) -> Result<ControlFlow<(), String>, Problem> {
         loop {
             let Event { name, data } = match events.next() {
@@ -87,19 +87,19 @@ impl Follow {
                     let commit: Commit = parse(data.as_bytes(), &self.server.client)?;
                     if commit.revision > self.after {
                         self.after = commit.revision;
-                        if tell(Told::Commit(data, commit)).is_break() {
+                        if report(Update::Commit(data, commit)).is_break() {
                             return Ok(Break(()));
                         }
                     }
                 }
                 "end" => {
-                    let Some(failure) = refusal(data.as_bytes()) else {
+                    let Some(failure) = rejection(data.as_bytes()) else {
                         return Ok(Continue("the server ended it".to_owned()));
                     };
-                    let problem = Problem::refused(failure);
-                    // A credential that expired is replaced where that can be done.
-                    let is_renewed = problem.code() == "UNAUTHENTICATED" && self.anyone.is_minted();
-                    return if is_renewed || is_passing(&problem) {
+                    let problem = Problem::rejected(failure);
+                    // An expired credential is replaced if another can be minted.
+                    let is_renewed = problem.code() == "UNAUTHENTICATED" && self.caller.is_minted();
+                    return if is_renewed || is_temporary(&problem) {
                         Ok(Continue(problem.message().to_owned()))
                     } else {
                         Err(problem)
@@ -110,17 +110,17 @@ impl Follow {
         }
     }
 
-    /// Connects as soon as it can be done.
+    /// Reconnects, with growing pauses between attempts.
     ///
     /// # Errors
     ///
-    /// It will not be possible.
+    /// The error is permanent.
     fn reconnect(&mut self) -> Result<Events<Stream>, Problem> {
         let mut pause = PAUSE_MIN;
         loop {
             thread::sleep(pause);
             match self.connect() {
-                Err(problem) if is_passing(&problem) => {}
+                Err(problem) if is_temporary(&problem) => {}
                 connected => return connected,
             }
             pause = pause.saturating_mul(2).min(PAUSE_MAX);
@@ -129,12 +129,12 @@ impl Follow {
 
     fn connect(&mut self) -> Result<Events<Stream>, Problem> {
         let found = self.server_args.server()?;
-        // A server that is restarted may be elsewhere; while it is away, what
-        // listens at the default address is another.
+        // A restarted server may have another address. While it is down, the program at the
+        // default address is a different one.
         if found.is_expected() {
             self.server = found;
         }
-        let bearer = self.anyone.lasting_bearer(&self.server, &self.session)?;
+        let bearer = self.caller.lasting_bearer(&self.server, &self.session)?;
         let query: Vec<_> = self.keys.iter().map(|it| ("keys", it.clone())).collect();
         let client = &self.server.client;
         let call = client.get(&["v1", "sessions", &self.session, "changes"], &query);
@@ -142,7 +142,7 @@ impl Follow {
     }
 }
 
-/// Returns why a stream cannot be read on, in the words of people.
+/// Returns the reason why a stream cannot be read, as text.
 fn broken(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::InvalidData => error.to_string(),
@@ -151,8 +151,8 @@ fn broken(error: &io::Error) -> String {
     }
 }
 
-/// Returns whether it may be otherwise in a moment.
-fn is_passing(problem: &Problem) -> bool {
+/// Returns true if the problem is temporary.
+fn is_temporary(problem: &Problem) -> bool {
     problem.kind() == Kind::Unreachable
         || matches!(problem.code(), "STORAGE_UNAVAILABLE" | "RATE_LIMITED")
 }

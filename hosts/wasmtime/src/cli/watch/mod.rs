@@ -2,10 +2,10 @@
 //!
 //! # Invariants
 //!
-//! - Each commit is shown once and in order: a stream that breaks is resumed
-//!   after the last one that was shown, and what comes a second time is dropped.
-//! - It ends on a signal, when nobody reads any more, and when the server
-//!   says that there is no going on; nothing else ends it.
+//! - Each commit is shown once and in order: a broken stream is resumed after the last
+//!   commit shown, and duplicates are dropped.
+//! - It ends on a signal, when its reader closes the pipe, and when the server reports a
+//!   permanent error; nothing else ends it.
 
 mod follow;
 #[cfg(test)]
@@ -17,9 +17,9 @@ use std::{
     thread,
 };
 
-use self::follow::{Follow, Told};
+use self::follow::{Follow, Update};
 use super::{
-    caller::AnyoneArgs,
+    caller::CallerOrAdminArgs,
     client::parse,
     output::{Output, remark},
     problem::Problem,
@@ -28,7 +28,7 @@ use super::{
     signals::{no_thread, on_signal},
 };
 
-/// How many commits may wait to be printed; the server keeps the rest.
+/// The number of commits that may wait to be printed; the server holds the others.
 const UNPRINTED_MAX: usize = 16;
 
 /// Show changes as they happen, until Ctrl-C
@@ -53,43 +53,43 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "REVISION")]
     since: Option<u64>,
     #[command(flatten)]
-    anyone: AnyoneArgs,
+    caller: CallerOrAdminArgs,
     #[command(flatten)]
     server: ServerArgs,
 }
 
-/// What the one who prints hears.
+/// A message to the printing thread.
 enum Message {
-    /// From the one who follows.
-    Told(Told),
-    /// It is over.
+    /// An update of the followed session.
+    Update(Update),
+    /// Following ended with this problem.
     Ended(Problem),
-    /// The person wants no more.
+    /// The user stopped the command.
     Interrupted,
 }
 
-/// Runs `watch` until it gets a signal to stop.
+/// Runs `watch` until a signal stops it.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
-    let Arguments { session, since, anyone, .. } = arguments;
+    let Arguments { session, since, caller, .. } = arguments;
     let server = arguments.server.server()?;
     let mut after = match since {
         Some(since) => *since,
-        None => revision(session, anyone, &server)?,
+        None => revision(session, caller, &server)?,
     };
     let follow = arguments.follow(server, after);
     for message in messages(follow)? {
         match message {
-            Message::Told(Told::Connected(revision)) => {
+            Message::Update(Update::Connected(revision)) => {
                 after = revision;
                 remark(&format!("watching {session} after revision {after}"));
             }
-            Message::Told(Told::Commit(document, commit)) => {
+            Message::Update(Update::Commit(document, commit)) => {
                 if output.next(document.as_bytes(), || commit.human(output))?.is_break() {
                     return Ok(());
                 }
                 after = commit.revision;
             }
-            Message::Told(Told::Lost(reason)) => {
+            Message::Update(Update::Lost(reason)) => {
                 remark(&format!("the connection broke ({reason}); connecting again"));
             }
             Message::Ended(problem) => return Err(problem),
@@ -103,12 +103,12 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
 }
 
 impl Arguments {
-    /// Returns what is to be followed, from the revision `after` on.
+    /// Builds the follower that starts after the revision `after`.
     fn follow(&self, server: Server, after: u64) -> Follow {
         Follow {
             session: self.session.clone(),
             keys: self.keys.clone(),
-            anyone: self.anyone.clone(),
+            caller: self.caller.clone(),
             server_args: self.server.clone(),
             server,
             after,
@@ -117,22 +117,22 @@ impl Arguments {
 }
 
 /// Returns the revision of `session`.
-fn revision(session: &str, anyone: &AnyoneArgs, server: &Server) -> Result<u64, Problem> {
-    let bearer = anyone.bearer(server, session)?;
+fn revision(session: &str, caller: &CallerOrAdminArgs, server: &Server) -> Result<u64, Problem> {
+    let bearer = caller.bearer(server, session)?;
     let call = server.client.get(&["v1", "sessions", session], &[]);
     let reply = server.send(&call, Some(&bearer))?;
     parse(&reply, &server.client).map(|it: Session| it.revision)
 }
 
-/// Returns the reports of `follow`, and its end.
+/// Runs `follow` in a thread and returns its messages, and those of signals.
 fn messages(follow: Follow) -> Result<Receiver<Message>, Problem> {
     let (sender, messages) = sync_channel(UNPRINTED_MAX);
     let interrupt = sender.clone();
-    // Who does not listen any more has stopped already.
+    // If the receiver is gone, the command has stopped already.
     on_signal(move || drop(interrupt.send(Message::Interrupted)))?;
-    let tell = sender.clone();
+    let updates = sender.clone();
     let follow = move || {
-        let ended = follow.run(|told| match tell.send(Message::Told(told)) {
+        let ended = follow.run(|update| match updates.send(Message::Update(update)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         });

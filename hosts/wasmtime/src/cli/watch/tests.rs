@@ -1,4 +1,4 @@
-//! Streams that break, repeat themselves and end, from a server that is scripted.
+//! Broken, repeated and ended streams, from a scripted server.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -20,18 +20,17 @@ struct Command {
     watch: Arguments,
 }
 
-/// A server that answers one connection after the other as the test says, and
-/// then no more.
-struct Scripted {
+/// A server that gives one scripted answer per connection, and then no more.
+struct ScriptedServer {
     folder: TempDir,
     url: String,
-    /// After which revision each connection asked.
+    /// The request line and the `Last-Event-ID` of each connection.
     asked: Receiver<String>,
 }
 
 const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
 
-impl Scripted {
+impl ScriptedServer {
     fn new(answers: Vec<String>) -> Self {
         let folder = tempdir().unwrap();
         let mut keys = NamedTempFile::new_in(folder.path()).unwrap();
@@ -54,19 +53,19 @@ impl Scripted {
         Self { folder, url, asked }
     }
 
-    /// Follows from revision 4 on. Returns the reports, in short, how it ended,
-    /// and what the server was asked.
+    /// Follows from revision 4 on. Returns the updates in short, the result, and the
+    /// requests that the server received.
     fn follow(self) -> (Vec<String>, Result<(), Problem>, Vec<String>) {
         let data = self.folder.path().to_str().unwrap();
         let arguments = ["watch", "a", "--keys", "x*", "--url", &self.url, "--data", data];
         let arguments = Command::try_parse_from(arguments).unwrap().watch;
         let follow = arguments.follow(arguments.server.server().unwrap(), 4);
         let mut all = Vec::new();
-        let ended = follow.run(|told| {
-            all.push(match told {
-                Told::Connected(_) => "connected".to_owned(),
-                Told::Commit(_, commit) => commit.revision.to_string(),
-                Told::Lost(_) => "lost".to_owned(),
+        let ended = follow.run(|update| {
+            all.push(match update {
+                Update::Connected(_) => "connected".to_owned(),
+                Update::Commit(_, commit) => commit.revision.to_string(),
+                Update::Lost(_) => "lost".to_owned(),
             });
             if all.last().is_some_and(|it| it == "99") {
                 ControlFlow::Break(())
@@ -88,13 +87,16 @@ fn end(code: &str) -> String {
 
 #[test]
 fn a_broken_stream_resumes_after_the_last_commit() {
-    let (told, ended, asked) = Scripted::new(vec![
+    let (updates, ended, asked) = ScriptedServer::new(vec![
         format!("{STREAM}{}: heartbeat\n\n{}event: change\ndata: {{\"rev", change(5), change(7)),
         format!("{STREAM}{}{}{}id: 11\n: heartbeat\n\nid: 12\n", change(5), change(7), change(8)),
         format!("{STREAM}{}", change(99)),
     ])
     .follow();
-    assert_eq!(told, ["connected", "5", "7", "lost", "connected", "8", "lost", "connected", "99"]);
+    assert_eq!(
+        updates,
+        ["connected", "5", "7", "lost", "connected", "8", "lost", "connected", "99"]
+    );
     assert!(ended.is_ok());
     let asked_for = |after| format!("GET /v1/sessions/a/changes?keys=x%2A HTTP/1.1 {after}");
     assert_eq!(asked, [asked_for(4), asked_for(7), asked_for(11)]);
@@ -107,22 +109,22 @@ fn a_refusal_that_passes_is_waited_for_and_another_is_the_end() {
         "HTTP/1.1 503 Service Unavailable\r\ncontent-length: {}\r\n\r\n{unavailable}",
         unavailable.len()
     );
-    let (told, ended, _) = Scripted::new(vec![
+    let (updates, ended, _) = ScriptedServer::new(vec![
         format!("{STREAM}{}{}", change(5), end("STORAGE_UNAVAILABLE")),
         unavailable,
         format!("{STREAM}{}{}", change(6), end("SESSION_NOT_FOUND")),
     ])
     .follow();
-    assert_eq!(told, ["connected", "5", "lost", "connected", "6"]);
+    assert_eq!(updates, ["connected", "5", "lost", "connected", "6"]);
     assert_eq!(ended.unwrap_err().code(), "SESSION_NOT_FOUND");
 }
 
 #[test]
 fn without_a_first_connection_there_is_nothing_to_wait_for() {
     let page = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
-    let (told, ended, _) = Scripted::new(vec![page.to_owned()]).follow();
+    let (updates, ended, _) = ScriptedServer::new(vec![page.to_owned()]).follow();
     let problem = ended.unwrap_err();
-    assert_eq!((told.len(), problem.code()), (0, "NOT_A_SERVER"), "{problem:?}");
-    let (told, ended, _) = Scripted::new(vec![String::new()]).follow();
-    assert_eq!((told.len(), ended.unwrap_err().code()), (0, "SERVER_UNREACHABLE"));
+    assert_eq!((updates.len(), problem.code()), (0, "NOT_A_SERVER"), "{problem:?}");
+    let (updates, ended, _) = ScriptedServer::new(vec![String::new()]).follow();
+    assert_eq!((updates.len(), ended.unwrap_err().code()), (0, "SERVER_UNREACHABLE"));
 }

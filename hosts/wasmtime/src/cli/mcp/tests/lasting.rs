@@ -1,4 +1,4 @@
-//! What lasts: handshakes, their streams, and subscriptions.
+//! Tests of handshakes, their streams, and subscriptions.
 
 use super::*;
 
@@ -12,8 +12,7 @@ fn agreed(session: &str) -> String {
     answer("200 OK", &format!("mcp-session-id: {session}\r\n"), &body.to_string())
 }
 
-/// A server that was restarted has forgotten every handshake; its clients know
-/// nothing of that.
+/// A restarted server has forgotten every handshake, and its clients do not notice.
 #[test]
 fn a_handshake_that_was_forgotten_is_done_again() {
     let accepted = || answer("202 Accepted", "", "");
@@ -21,7 +20,7 @@ fn a_handshake_that_was_forgotten_is_done_again() {
     let unknown = json!({"jsonrpc": "2.0", "error": {"code": -32600, "message": "m"}});
     let unknown = answer("404 Not Found", "", &unknown.to_string());
     let subscribed = || json_answer(&json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
-    let place = Place::new(vec![
+    let fixture = Fixture::new(vec![
         agreed("a"),
         accepted(),
         no_stream(),
@@ -35,18 +34,18 @@ fn a_handshake_that_was_forgotten_is_done_again() {
         result(1, "x"),
         result(1, "y"),
     ]);
-    place.ask(&initialize());
-    place.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    fixture.ask(&initialize());
+    fixture.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     let subscribe = json!({"uri": "session://s/keys"});
     let subscribe =
         json!({"jsonrpc": "2.0", "id": 2, "method": "resources/subscribe", "params": subscribe});
-    place.ask(&subscribe);
+    fixture.ask(&subscribe);
     let level = json!({"level": "info"});
-    place.ask(&json!({"jsonrpc": "2.0", "id": 2, "method": "logging/setLevel", "params": level}));
-    assert_eq!(place.ask(&write())["result"]["text"], "x");
-    assert_eq!(place.ask(&list())["result"]["text"], "y");
+    fixture.ask(&json!({"jsonrpc": "2.0", "id": 2, "method": "logging/setLevel", "params": level}));
+    assert_eq!(fixture.ask(&write())["result"]["text"], "x");
+    assert_eq!(fixture.ask(&list())["result"]["text"], "y");
     assert_eq!(
-        place.server.asked(),
+        fixture.server.asked(),
         [
             "POST initialize c1 -",
             "POST notifications/initialized c1 a",
@@ -62,46 +61,47 @@ fn a_handshake_that_was_forgotten_is_done_again() {
             "POST tools/list c1 b",
         ]
     );
-    // Nothing of it reached the client.
-    assert!(place.written.try_recv().is_err());
+    // The client received none of these messages.
+    assert!(fixture.written.try_recv().is_err());
 }
 
 #[test]
 fn a_method_that_does_not_exist_is_no_forgotten_handshake() {
     let missing = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "m"}});
     let missing = answer("404 Not Found", "", &missing.to_string());
-    let place = Place::new(vec![agreed("a"), missing]);
-    place.ask(&initialize());
-    assert_eq!(place.ask(&list())["error"]["code"], -32601);
+    let fixture = Fixture::new(vec![agreed("a"), missing]);
+    fixture.ask(&initialize());
+    assert_eq!(fixture.ask(&list())["error"]["code"], -32601);
 }
 
-/// All of it in one write, as from a file: nothing overtakes the handshake.
+/// All messages arrive in one write, as from a file. Nothing overtakes the handshake.
 #[test]
 fn what_is_sent_before_the_handshake_is_answered_waits_for_it() {
-    let place = Place::new(vec![agreed("a"), result(1, "x"), result(1, "x")]);
-    place.send(&initialize());
-    place.send(&list());
-    place.send(&list());
-    let texts = [place.line(), place.line(), place.line()].map(|it| it["result"]["text"].clone());
+    let fixture = Fixture::new(vec![agreed("a"), result(1, "x"), result(1, "x")]);
+    fixture.send(&initialize());
+    fixture.send(&list());
+    fixture.send(&list());
+    let texts =
+        [fixture.line(), fixture.line(), fixture.line()].map(|it| it["result"]["text"].clone());
     assert_eq!(texts, [Value::Null, "x".into(), "x".into()]);
-    assert!(place.server.asked().iter().skip(1).all(|it| it.ends_with(" a")));
+    assert!(fixture.server.asked().iter().skip(1).all(|it| it.ends_with(" a")));
 }
 
 #[test]
 fn the_stream_of_a_handshake_is_passed_on_and_opened_again() {
-    let told = |uri: &str| json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}});
-    let place = Place::new(vec![
+    let updated = |uri: &str| json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}});
+    let fixture = Fixture::new(vec![
         agreed("a"),
         answer("202 Accepted", "", ""),
-        format!("{STREAM}data:\n\ndata: {}\n\ndata: {{\"half", told("x")),
+        format!("{STREAM}data:\n\ndata: {}\n\ndata: {{\"half", updated("x")),
         problem("503 Service Unavailable", "", "STORAGE_UNAVAILABLE"),
-        format!("{STREAM}data: {}\n\n", told("y")),
+        format!("{STREAM}data: {}\n\n", updated("y")),
     ]);
-    place.ask(&initialize());
-    place.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-    assert_eq!(place.line(), told("x"));
-    assert_eq!(place.line()["method"], "notifications/resources/list_changed");
-    assert_eq!(place.line(), told("y"));
+    fixture.ask(&initialize());
+    fixture.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    assert_eq!(fixture.line(), updated("x"));
+    assert_eq!(fixture.line()["method"], "notifications/resources/list_changed");
+    assert_eq!(fixture.line(), updated("y"));
 }
 
 fn listen() -> Value {
@@ -129,16 +129,16 @@ fn a_subscription_continues_over_servers_and_catches_up() {
         let error = json!({"code": -32603, "message": "m", "data": data});
         format!("data: {}\n\n", json!({"jsonrpc": "2.0", "id": 5, "error": error}))
     };
-    let place = Place::new(vec![
+    let fixture = Fixture::new(vec![
         format!("{STREAM}{}{}data: {done}\n\n", acknowledged(), updated()),
         problem("503 Service Unavailable", "", "STORAGE_UNAVAILABLE"),
         format!("{STREAM}{}{}", acknowledged(), failed("UNAUTHENTICATED")),
         format!("{STREAM}{}{}", acknowledged(), failed("SESSION_NOT_FOUND")),
     ]);
-    place.send(&listen());
+    fixture.send(&listen());
     let methods: Vec<_> = (0..6)
         .map(|_| {
-            let line = place.line();
+            let line = fixture.line();
             let uri = line["params"]["uri"].as_str().unwrap_or("-");
             assert_eq!(line["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 5);
             format!("{} {uri}", line["method"].as_str().unwrap())
@@ -147,37 +147,38 @@ fn a_subscription_continues_over_servers_and_catches_up() {
     let missed = ["notifications/resources/updated u", "notifications/resources/list_changed -"];
     let first = ["notifications/subscriptions/acknowledged -", "notifications/resources/updated v"];
     assert_eq!(methods, [first, missed, missed].concat());
-    let end = place.line();
+    let end = fixture.line();
     assert_eq!((&end["id"], &end["error"]["code"]), (&5.into(), &(-32603).into()), "{end}");
-    assert_eq!(place.server.asked().len(), 4);
+    assert_eq!(fixture.server.asked().len(), 4);
 }
 
 #[test]
 fn a_subscription_to_nothing_ends_as_the_server_says() {
     let nothing = event("notifications/subscriptions/acknowledged", json!({"notifications": {}}));
     let done = json!({"jsonrpc": "2.0", "id": 5, "result": {"resultType": "complete"}});
-    let place = Place::new(vec![format!("{STREAM}{nothing}data: {done}\n\n")]);
-    place.send(&listen());
-    place.line();
-    assert_eq!(place.line(), done);
+    let fixture = Fixture::new(vec![format!("{STREAM}{nothing}data: {done}\n\n")]);
+    fixture.send(&listen());
+    fixture.line();
+    assert_eq!(fixture.line(), done);
     let refused = json!({"jsonrpc": "2.0", "id": 5, "error": {"code": -32602, "message": "m"}});
-    let place = Place::new(vec![json_answer(&refused)]);
-    assert_eq!(place.ask(&listen()), refused);
+    let fixture = Fixture::new(vec![json_answer(&refused)]);
+    assert_eq!(fixture.ask(&listen()), refused);
 }
 
 #[test]
 fn a_subscription_that_was_cancelled_is_not_taken_up_again() {
-    let place = Place::new(vec![format!("{STREAM}{}", acknowledged())]);
-    place.send(&listen());
-    place.line();
+    let fixture = Fixture::new(vec![format!("{STREAM}{}", acknowledged())]);
+    fixture.send(&listen());
+    fixture.line();
     let cancelled = json!({"requestId": 5});
-    place
+    fixture
         .send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}));
-    place.server.answers.lock().unwrap().push_back(result(1, "x"));
-    // It has the pause before another attempt to end, and this waits longer.
-    assert_eq!(place.ask(&list())["result"]["text"], "x");
-    while place.bridge.listening.load(std::sync::atomic::Ordering::SeqCst) > 0 {
+    fixture.server.answers.lock().unwrap().push_back(result(1, "x"));
+    // The cancelled subscription ends within the pause before its next attempt; this test
+    // waits longer.
+    assert_eq!(fixture.ask(&list())["result"]["text"], "x");
+    while fixture.bridge.listening.load(std::sync::atomic::Ordering::SeqCst) > 0 {
         thread::yield_now();
     }
-    assert_eq!(place.server.asked(), ["POST subscriptions/listen c1 -", "POST tools/list c1 -"]);
+    assert_eq!(fixture.server.asked(), ["POST subscriptions/listen c1 -", "POST tools/list c1 -"]);
 }

@@ -1,8 +1,8 @@
-//! The bridge over a server that is scripted: what goes wrong on the way, and what
-//! the client learns of it.
+//! Tests of the bridge over a scripted server: failures on the way, and their reports to
+//! the client.
 //!
-//! Here are the server and the client; `requests` has the tests of single requests,
-//! `lasting` those of what goes on over several.
+//! This module has the server and the client; `requests` tests single requests, `lasting`
+//! tests handshakes and subscriptions.
 
 mod lasting;
 mod requests;
@@ -28,15 +28,15 @@ use super::{
     bridge::{Bridge, Lanes},
     input::Input,
     output::Output,
-    upstream::{Upstream, Who},
+    upstream::{Caller, Upstream},
     *,
 };
 use crate::cli::client::Bearer;
 
-/// How long an answer may take before the test fails.
+/// The time limit for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
-/// What was written, line by line.
+/// A writer that sends each line to a channel.
 pub(super) struct Lines {
     line: Vec<u8>,
     lines: Sender<String>,
@@ -73,12 +73,12 @@ struct Command {
     mcp: Arguments,
 }
 
-/// A server that answers each request to `/mcp` as the test says, and then no
-/// more; it is always well, and mints whatever it is asked for.
-struct Scripted {
+/// A server that answers each request to `/mcp` with the next scripted answer, and then no
+/// more. It is always healthy and mints every requested credential.
+struct ScriptedServer {
     url: String,
     answers: Arc<Mutex<VecDeque<String>>>,
-    /// The requests so far: the method and what distinguishes requests.
+    /// Summaries of the requests: method, RPC method, credential and MCP session.
     asked: Receiver<String>,
 }
 
@@ -106,7 +106,7 @@ fn problem(status: &str, headers: &str, code: &str) -> String {
     answer(status, headers, &body.to_string())
 }
 
-impl Scripted {
+impl ScriptedServer {
     fn new(answers: Vec<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -132,7 +132,7 @@ impl Scripted {
         Self { url, answers, asked }
     }
 
-    /// Returns all it was asked so far.
+    /// Returns the summaries of all requests so far.
     fn asked(&self) -> Vec<String> {
         self.asked.try_iter().collect()
     }
@@ -172,23 +172,23 @@ fn summary(head: &[String], body: &[u8]) -> String {
 }
 
 /// A client, the bridge and a scripted server.
-struct Place {
-    server: Scripted,
+struct Fixture {
+    server: ScriptedServer,
     bridge: Arc<Bridge>,
     lanes: Lanes,
     written: Receiver<String>,
     _folder: TempDir,
 }
 
-impl Place {
-    /// With a credential that can be minted anew.
+impl Fixture {
+    /// Creates a client whose credential can be minted anew.
     fn new(answers: Vec<String>) -> Self {
         let participant = "orchestrator".to_owned();
-        Self::with(Who::Participant { session: "s".to_owned(), participant }, answers)
+        Self::with(Caller::Participant { session: "s".to_owned(), participant }, answers)
     }
 
-    fn with(who: Who, answers: Vec<String>) -> Self {
-        let server = Scripted::new(answers);
+    fn with(caller: Caller, answers: Vec<String>) -> Self {
+        let server = ScriptedServer::new(answers);
         let folder = tempdir().unwrap();
         let [secret, admin_key] = ["s", "k"].map(|it| it.repeat(64));
         let mut keys = tempfile::NamedTempFile::new_in(folder.path()).unwrap();
@@ -197,7 +197,7 @@ impl Place {
         let data = folder.path().to_str().unwrap();
         let arguments = ["mcp", "s", "--url", &server.url, "--data", data];
         let arguments = Command::try_parse_from(arguments).unwrap().mcp;
-        let upstream = Upstream::start(arguments.server, who, None).unwrap();
+        let upstream = Upstream::start(arguments.server, caller, None).unwrap();
         let (lines, written) = Lines::new();
         let bridge = Arc::new(Bridge::new(upstream, Output::new(lines, channel().0)));
         let lanes = Lanes::new(&bridge).unwrap();
@@ -209,7 +209,7 @@ impl Place {
         self.bridge.take(Input::Line(line), &self.lanes);
     }
 
-    /// Returns the next line, which must come.
+    /// Returns the next line; fails the test if none arrives.
     #[track_caller]
     fn line(&self) -> Value {
         let line = self.written.recv_timeout(ANSWER_MAX);
@@ -217,7 +217,7 @@ impl Place {
         serde_json::from_str(&line).unwrap()
     }
 
-    /// Returns the answer to `message`.
+    /// Sends `message` and returns the answer.
     #[track_caller]
     fn ask(&self, message: &Value) -> Value {
         self.send(message);
