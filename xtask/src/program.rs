@@ -77,7 +77,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<OsString> {
     component::build(workspace)?;
     let program = workspace.target.join("release").join(PROGRAM);
     if !program.exists() {
-        console::step("Building the server (the first time about 5 minutes: it holds a compiler)");
+        console::step("Building the server (the first time about 4 minutes: it holds a compiler)");
     }
     process::run(workspace.cargo().args([
         "build",
