@@ -3,14 +3,15 @@
 //! A member that an action does not take is rejected by name. The exception is a member of another
 //! action that is `null`. Optional members may be `null`.
 
-use shared_context_core::{Command, Error, ScopeKind};
+use shared_context_core::{Command, Error, Role, ScopeKind};
 
 use crate::{
     action::{ActionInfo, Form, route::Published},
     form,
     json::ParseError,
+    nearest::nearest,
     project,
-    refusal::malformed,
+    refusal::{malformed, malformed_in, shorten},
     rounds, session, store,
 };
 
@@ -72,34 +73,24 @@ fn is_member(name: &str) -> bool {
     actions().any(|it| it.takes(name))
 }
 
-/// Parses `request`, which is about a scope of the given `kind`, into a command.
+/// Parses `request` of a caller with `role`, which is about a scope of the given `kind`, into a
+/// command.
 ///
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`, `INVALID_KEY`, `INVALID_PATH`, `FORMAT_TOO_NEW`,
 /// `DOCUMENT_ALTERED`.
-pub fn command(kind: ScopeKind, request: &[u8]) -> Result<Command, Error> {
+pub fn command(kind: ScopeKind, role: Role, request: &[u8]) -> Result<Command, Error> {
     let name = action_name(request).map_err(malformed)?;
     let found = forms().find(|(it, _)| it.name == name);
-    let (action, form) = found.ok_or_else(|| unknown_action(kind, &name))?;
+    let (action, form) = found.ok_or_else(|| unknown_action(kind, role, &name))?;
     if action.scope != kind {
         return Err(wrong_scope(action, kind));
     }
-    (form.command)(request, is_member)
-        .map_err(|ParseError(what)| malformed(ParseError(in_action(action, what))))?
-}
-
-/// Returns the parser's message. It names `action` where a member is missing or belongs to another
-/// action.
-fn in_action(action: &ActionInfo, what: String) -> String {
-    let is_missing = what.starts_with("missing field `");
-    let named = what.split_once("unknown field `").filter(|(place, _)| !place.contains('.'));
-    let other = named.and_then(|(_, it)| it.split_once('`')).filter(|(name, _)| is_member(name));
-    match (what.split_once(" at line "), other) {
-        (Some((what, _)), _) if is_missing => format!("{what} in {}", action.name),
-        (_, Some((name, _))) => format!("unknown field `{name}` in {}", action.name),
-        _ => what,
-    }
+    (form.command)(request, is_member).map_err(|ParseError(what)| {
+        let members: Vec<&str> = action.members().collect();
+        malformed_in(Some((action.name, &members)), &what)
+    })?
 }
 
 /// Returns the error for an action on the wrong kind of scope.
@@ -111,12 +102,22 @@ fn wrong_scope(action: &ActionInfo, kind: ScopeKind) -> Error {
     ))
 }
 
-/// Returns the error for an action that does not exist.
-fn unknown_action(kind: ScopeKind, name: &str) -> Error {
-    let shown: String = name.chars().take(40).collect();
-    let names: Vec<&str> = actions().filter(|it| it.scope == kind).map(|it| it.name).collect();
-    let known = names.join(", ");
-    Error::malformed(format!("action {shown:?} is not known; known are {known}"))
+/// Returns the error for an action that does not exist. It names the action that `role` most likely
+/// means.
+fn unknown_action(kind: ScopeKind, role: Role, name: &str) -> Error {
+    let shown = shorten(name, 40);
+    let allowed = || actions().filter(|it| it.scope == kind && it.roles.contains(&role));
+    let next = match (nearest(name, allowed().map(|it| it.name)), kind) {
+        (Some(nearest), _) => format!("did you mean {nearest}?"),
+        (None, ScopeKind::Session) => {
+            "the everyday ones are list_keys, read, write and delete".to_owned()
+        }
+        (None, ScopeKind::Project) => {
+            let names: Vec<&str> = allowed().map(|it| it.name).collect();
+            format!("known are {}", names.join(", "))
+        }
+    };
+    Error::malformed(format!("action {shown:?} is not known; {next}"))
 }
 
 #[cfg(test)]

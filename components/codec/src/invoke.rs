@@ -1,7 +1,7 @@
 //! One request of the JSON tool, from bytes to bytes.
 
 use shared_context_core::{
-    self as core, Command, Config, Error, Outcome, ProjectCommand, Scope, ScopeKind, execute,
+    self as core, Command, Config, Error, Outcome, ProjectCommand, Role, Scope, ScopeKind, execute,
     pattern::KeyPatterns,
     port::{Clock, Kv, Log, Ports, Tokenizer},
     portable::Portable,
@@ -81,6 +81,15 @@ impl Caller {
         Self { participant: participant.into(), credential: None, keys: Vec::new() }
     }
 
+    /// Returns the role that the participant's name says.
+    fn role(&self) -> Role {
+        match self.participant.as_str() {
+            "admin" => Role::Admin,
+            "orchestrator" => Role::Orchestrator,
+            _ => Role::Agent,
+        }
+    }
+
     /// Validates the caller and converts it to the core's type.
     ///
     /// # Errors
@@ -106,7 +115,7 @@ pub fn invoke<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     request: &[u8],
 ) -> Result<Reply, Failure> {
     let (kind, id) = split(scope);
-    let outcome = perform(ports, kind, id, caller, actions::command(kind, request))?;
+    let outcome = perform(ports, kind, id, caller, actions::command(kind, caller.role(), request))?;
     Ok(Reply {
         revision: outcome.revision.0,
         body: reply::encode(&outcome),

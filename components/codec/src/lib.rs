@@ -14,6 +14,7 @@ mod feed;
 mod form;
 mod invoke;
 mod json;
+mod nearest;
 mod project;
 mod refusal;
 mod reply;
@@ -36,6 +37,8 @@ pub use invoke::{
     perform, to_json, wake,
 };
 pub use json::Time;
+pub use nearest::nearest;
+pub use refusal::{shorten, unknown_member};
 pub use shared_context_core::Code;
 
 /// Builders of commands for the typed interfaces. They share their checks with the JSON tool, so

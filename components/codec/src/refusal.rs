@@ -1,41 +1,208 @@
-//! Errors for requests that cannot be parsed.
+//! Errors for requests that cannot be parsed, in words that an agent can act on.
 
-use shared_context_core::{Error, key::KEY_BYTES_MAX};
+use shared_context_core::Error;
 
-use crate::json::ParseError;
+use crate::{json::ParseError, nearest::nearest};
 
-/// Longest part of the parser's message that is passed on.
-const MESSAGE_CHARS_MAX: usize = 300;
+/// Most members of a form that an error lists.
+const LISTED_MAX: usize = 12;
+/// Longest name or value of the sender that an error repeats, in characters.
+const SHOWN_CHARS_MAX: usize = 60;
+/// Members that the system sets.
+const SET_BY_THE_SYSTEM: [&str; 4] = ["written_by", "participant", "written_at", "version"];
 
-/// Builds the error for a parse failure, with a hint for the most common mistakes of agents.
+/// Builds the error for a parse failure.
 pub(crate) fn malformed(ParseError(what): ParseError) -> Error {
-    // Truncated, because the message may repeat a whole value.
-    let what = with_suggestion(&what).unwrap_or(what);
-    let what: String = what.chars().take(MESSAGE_CHARS_MAX).collect();
-    let names_the_writer = ["written_by", "participant", "written_at", "version"]
-        .iter()
-        .any(|member| what.contains(&format!("unknown field `{member}`")));
-    let hint = if names_the_writer {
-        "; the system sets the writer (from your credential), the time and the version"
-    } else if what.contains("missing field `action`") {
-        "; for example {\"action\":\"list_keys\"}"
+    malformed_in(None, &what)
+}
+
+/// Builds the error for a parse failure in a request for an action: its name, and its `members`.
+pub(crate) fn malformed_in(action: Option<(&str, &[&'static str])>, what: &str) -> Error {
+    Error::malformed(format!("the request is malformed: {}", plain(action, what)))
+}
+
+/// Returns the parser's message in plain words, with the nearest right name.
+fn plain(action: Option<(&str, &[&'static str])>, what: &str) -> String {
+    let (problem, position) = match what.rsplit_once(" at line ") {
+        Some((problem, position)) => (problem, Some(position)),
+        None => (what, None),
+    };
+    let (place, problem) = split_place(problem);
+    let whose = match (place, action) {
+        ("", Some((action, _))) => action,
+        ("", None) => "the request",
+        (place, _) => place,
+    };
+    if let Some(name) = named(problem, "unknown field `") {
+        // The parser names the unknown member as part of the place.
+        let outer = place.strip_suffix(name).map_or(place, |it| it.trim_end_matches('.'));
+        let known: Vec<&str> = match action {
+            Some((_, members)) if outer.is_empty() => members.to_vec(),
+            _ => problem.split('`').skip(3).step_by(2).collect(),
+        };
+        let whose = if outer.is_empty() { action.map_or("the request", |it| it.0) } else { outer };
+        return unknown_member(whose, name, &known);
+    }
+    if let Some(name) = named(problem, "missing field `") {
+        let example =
+            if name == "action" { "; for example {\"action\":\"list_keys\"}" } else { "" };
+        return format!("{whose} needs {name}{example}");
+    }
+    if let Some(name) = named(problem, "duplicate field `") {
+        return format!("{name} occurs twice; send it once");
+    }
+    let wrong = problem.strip_prefix("invalid type: ");
+    let wrong = wrong.or_else(|| problem.strip_prefix("invalid value: "));
+    if let Some((sent, expected)) = wrong.and_then(|it| it.rsplit_once(", expected ")) {
+        return wrong_type(whose, sent, expected);
+    }
+    if problem.starts_with("EOF while") {
+        return "the JSON ends before it is complete; send one whole object".to_owned();
+    }
+    let at = position.map(|it| format!(", at line {it}")).unwrap_or_default();
+    match place {
+        "" | "?" => format!("the JSON is not valid: {problem}{at}"),
+        place => format!("{place}: {}{at}", shorten(problem, 200)),
+    }
+}
+
+/// Splits the place of an error from the parser's words for it.
+fn split_place(what: &str) -> (&str, &str) {
+    const PROBLEMS: [&str; 6] = [
+        "unknown field `",
+        "missing field `",
+        "duplicate field `",
+        "invalid type: ",
+        "invalid value: ",
+        "EOF while",
+    ];
+    let found = PROBLEMS.iter().filter_map(|it| what.find(it)).min();
+    let (place, problem) = match found {
+        Some(at) => what.split_at_checked(at).unwrap_or(("", what)),
+        None => what.split_once(": ").unwrap_or(("", what)),
+    };
+    (place.trim_end_matches([':', ' ']), problem)
+}
+
+/// Returns the name between `start` and the next backtick.
+fn named<'w>(problem: &'w str, start: &str) -> Option<&'w str> {
+    problem.strip_prefix(start)?.split('`').next()
+}
+
+/// Describes a member that `whose` does not take.
+pub fn unknown_member(whose: &str, name: &str, known: &[&str]) -> String {
+    let shown = shorten(name, SHOWN_CHARS_MAX);
+    if SET_BY_THE_SYSTEM.contains(&name) && !known.contains(&name) {
+        return format!(
+            "{whose} takes no {shown}: the system sets the writer (from your credential), the time \
+             and the version"
+        );
+    }
+    match nearest(name, known.iter().copied()) {
+        Some(nearest) => format!("{whose} takes no {shown}; did you mean {nearest}?"),
+        None if known.is_empty() => format!("{whose} takes no {shown}; it takes nothing"),
+        None if known.len() <= LISTED_MAX => {
+            format!("{whose} takes no {shown}; it takes {}", known.join(", "))
+        }
+        None => format!("{whose} takes no {shown}; leave it out"),
+    }
+}
+
+/// Describes a value of another type than expected.
+fn wrong_type(whose: &str, sent: &str, expected: &str) -> String {
+    let must_be = match expected {
+        "a string" | "string" => "text",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" => "a whole number, 0 or more",
+        "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" | "a JSON object" => "an object",
+        other => other,
+    };
+    let is_structure = matches!(sent, "map" | "sequence");
+    let sent = match sent {
+        "map" => "an object".to_owned(),
+        "sequence" => "a list".to_owned(),
+        "null" => "null".to_owned(),
+        _ => match sent.split_once(' ') {
+            Some(("string", _)) => "text".to_owned(),
+            Some((_, shown)) => shorten(&shown.replace('`', ""), SHOWN_CHARS_MAX),
+            None => sent.to_owned(),
+        },
+    };
+    let hint = if must_be == "text" && is_structure && whose.ends_with("value") {
+        "; send JSON as text, such as \"{\\\"a\\\":1}\""
     } else {
         ""
     };
-    Error::malformed(format!("the request is malformed: {what}{hint}"))
+    format!("{whose} must be {must_be}, not {sent}{hint}")
 }
 
-/// Replaces the list of known members in the parser's message by the one most similar to the
-/// unknown member. Returns `None` if none is similar.
-fn with_suggestion(what: &str) -> Option<String> {
-    const ALIKE: f64 = 0.6;
-    let (message, known) = what.split_once(", expected ")?;
-    let (_, name) = message.strip_suffix('`')?.rsplit_once("unknown field `")?;
-    if name.len() > KEY_BYTES_MAX {
-        return None;
+/// Returns `text`, or its beginning up to the last whole word within `chars`.
+pub fn shorten(text: &str, chars: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(chars) else { return text.to_owned() };
+    let begin = text.get(..end).unwrap_or_default();
+    let whole = begin.rsplit_once(char::is_whitespace).map_or(begin, |(words, _)| words);
+    format!("{}…", whole.trim_end_matches([',', ';', ':']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_hold_no_words_of_the_parser() {
+        let write = Some(("write", &["key", "value", "ttl_seconds"][..]));
+        for (what, expected) in [
+            ("missing field `value` at line 1 column 9", "write needs value"),
+            (
+                "content: unknown field `content`, expected one of `key` at line 1 column 5",
+                "write takes no content; did you mean value?",
+            ),
+            (
+                "zzz: unknown field `zzz`, expected `key` at line 1 column 5",
+                "write takes no zzz; it takes key, value, ttl_seconds",
+            ),
+            (
+                "deltas[item 1].pth: unknown field `pth`, expected one of `operation`, `path` at line 1 column 5",
+                "deltas[item 1] takes no pth; did you mean path?",
+            ),
+            (
+                "deltas[item 2]: missing field `path` at line 1 column 5",
+                "deltas[item 2] needs path",
+            ),
+            (
+                "value: invalid type: map, expected a string at line 1 column 5",
+                r#"value must be text, not an object; send JSON as text, such as "{\"a\":1}""#,
+            ),
+            (
+                "ttl_seconds: invalid value: integer `-1`, expected u64 at line 1 column 5",
+                "ttl_seconds must be a whole number, 0 or more, not -1",
+            ),
+            (
+                "key: invalid type: string \"a, expected b\", expected u32 at line 1 column 5",
+                "key must be a whole number from 0 to 4294967295, not text",
+            ),
+            (
+                "?: EOF while parsing a string at line 1 column 5",
+                "the JSON ends before it is complete; send one whole object",
+            ),
+            (
+                "?: trailing comma at line 1 column 13",
+                "the JSON is not valid: trailing comma, at line 1 column 13",
+            ),
+        ] {
+            assert_eq!(plain(write, what), expected);
+        }
+        let by_hand = plain(write, "written_by: unknown field `written_by`, expected one of `key`");
+        assert!(by_hand.contains("the system sets the writer"), "{by_hand}");
     }
-    let alike = |it: &str| strsim::normalized_damerau_levenshtein(name, it);
-    let known = known.split('`').skip(1).step_by(2).map(|it| (alike(it), it));
-    let (likeness, nearest) = known.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (likeness >= ALIKE).then(|| format!("{message}; did you mean {nearest}?"))
+
+    #[test]
+    fn a_text_is_cut_between_words() {
+        assert_eq!(shorten("one two three", 13), "one two three");
+        assert_eq!(shorten("one two, three", 10), "one two…");
+        assert_eq!(shorten("ααααα", 3), "ααα…");
+    }
 }

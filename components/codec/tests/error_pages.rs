@@ -45,7 +45,7 @@ fn of_sessions() -> Vec<Error> {
             reason: "this credential was revoked, or is of a session of this name elsewhere; ask \
                      the operator for a new one",
         },
-        Error::malformed("the request is malformed: missing field `value` in write"),
+        Error::malformed("the request is malformed: write needs value"),
         Error::InvalidKey { key: "Open Questions".to_owned(), has_prefix: false },
         Error::FormatTooNew {
             format: "shared-context/session/9".to_owned(),

@@ -12,11 +12,7 @@ use shared_context_core::{
     time::Timestamp,
 };
 
-use crate::{
-    checks::{access_change, collect_malformed_first},
-    json::ParseError,
-    refusal::malformed,
-};
+use crate::checks::{access_change, collect_malformed_first};
 
 /// Options of a write besides the value, not yet validated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -121,9 +117,9 @@ pub fn set_access(
 ) -> Result<Command, Error> {
     let change = access_change(readable_by, writable_by)?;
     if change == AccessChange::default() {
-        return Err(malformed(ParseError(
-            "missing field `readable_by` or `writable_by` in set_access".to_owned(),
-        )));
+        return Err(Error::malformed(
+            "the request is malformed: set_access needs readable_by or writable_by",
+        ));
     }
     Ok(Command::SetAccess { key: Key::parse(key)?, change })
 }

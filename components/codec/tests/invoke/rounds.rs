@@ -124,16 +124,13 @@ fn malformed_round_requests_are_rejected_with_location() {
         &open(r#""weights":[{"participant":"nobody","weight":1}]"#),
         "weights[0]: no participant matches",
     );
-    malformed(&open(r#""weights":[{"participant":"*"}]"#), "weights[0]: missing field `weight`");
+    malformed(&open(r#""weights":[{"participant":"*"}]"#), "weights[item 1] needs weight");
     malformed(
         &open(r#""weights":[{"participant":"*","weight":"1"}]"#),
-        "weights[0].weight: invalid type",
+        "weights[item 1].weight must be a number, not text",
     );
     malformed(&open(r#""weights":[{"participants":"*","weight":1}]"#), "did you mean participant?");
-    malformed(
-        &open(r#""weights":[["*",1]]"#),
-        "weights[0]: invalid type: sequence, expected a JSON object",
-    );
+    malformed(&open(r#""weights":[["*",1]]"#), "weights[item 1] must be an object, not a list");
     malformed(
         &open(r#""strategies":[{"path":"$","strategy":"coin-toss"}]"#),
         "strategies[0]: a strategy is one of",
@@ -148,16 +145,16 @@ fn malformed_round_requests_are_rejected_with_location() {
     );
     malformed(&open(r#""clip":"newest-first""#), "clip is one of");
     malformed(&open(r#""request_id":"""#), "request_id");
-    malformed(&open(r#""discard":true"#), "unknown field `discard` in open_round");
-    malformed(r#"{"action":"close_round","discard":1}"#, "discard: invalid type");
-    malformed(r#"{"action":"propose_deltas"}"#, "missing field `deltas`");
+    malformed(&open(r#""discard":true"#), "open_round takes no discard; it takes query");
+    malformed(r#"{"action":"close_round","discard":1}"#, "discard must be true or false, not 1");
+    malformed(r#"{"action":"propose_deltas"}"#, "propose_deltas needs deltas");
     malformed(r#"{"action":"propose_deltas","deltas":[]}"#, "the proposal has 0 deltas");
     for after in ["", "3", "3.", ".17", "3.17.1", "+3.17", "3.-1", "3,17", " 3.17", "3.1234567890"]
     {
         malformed(&format!(r#"{{"action":"read_deltas","after":"{after}"}}"#), "next_after tells");
     }
     malformed(r#"{"action":"read_deltas","limit":1001}"#, "limit is 1001");
-    malformed(r#"{"action":"read_state","round":-1}"#, "round: invalid value");
+    malformed(r#"{"action":"read_state","round":-1}"#, "round must be a whole number, 0 or more");
     let path = |request: &str, part| check("orchestrator", request, "INVALID_PATH", part);
     path(&open(r#""strategies":[{"path":"none","strategy":"union"}]"#), "none");
     path(r#"{"action":"read_deltas","path":"$.bindings.*"}"#, "$.bindings.*");
@@ -174,9 +171,10 @@ fn malformed_round_requests_are_rejected_with_location() {
     path(&deltas(&format!("{fine},{bad_path}")), r#""delta":2}"#);
     malformed(&deltas(&[fine; 201].join(",")), "the proposal has 201 deltas");
     malformed(&deltas(&fine.replace("value", "Value")), "did you mean value?");
-    malformed(&deltas(&fine.replace(":1,", r#":{"a":},"#)), "expected value at line 1");
+    malformed(&deltas(&fine.replace(":1,", r#":{"a":},"#)), "expected value, at line 1");
     for key in ["written_by", "weight", "round"] {
-        malformed(&deltas(&fine.replace('{', &format!(r#"{{"{key}":1,"#))), "unknown field");
+        let unknown = fine.replace('{', &format!(r#"{{"{key}":1,"#));
+        malformed(&deltas(&unknown), "deltas[item 1] takes no ");
     }
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     malformed(

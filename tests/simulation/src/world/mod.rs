@@ -28,7 +28,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use shared_context_codec::{self as codec, Caller, Credential, Reply};
 use shared_context_core::{
-    Command, ScopeKind,
+    Command, Role, ScopeKind,
     memory_kv::{MemoryBucket, MemoryKv},
     port::{Bucket as _, Change, Kv as _, NoTokenizer, Ports},
 };
@@ -223,7 +223,7 @@ impl World {
             request.credential.map(|(incarnation, epoch)| Credential { incarnation, epoch });
         let bytes = request.bytes();
         let command = match &request.payload {
-            Payload::Call(call) => match codec::command(ScopeKind::Session, &bytes) {
+            Payload::Call(call) => match codec::command(ScopeKind::Session, Role::Agent, &bytes) {
                 Ok(command) => Some(command),
                 Err(error) => return self.fail("script", format!("{error}: {call}")),
             },
