@@ -8,7 +8,7 @@ use shared_context_core::{
     refuse,
 };
 
-use crate::{Failure, actions, json::to_vec, reply, session};
+use crate::{Failure, actions, json::to_vec, refusal::shorten, reply, session};
 
 /// Reply to a successful request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +115,18 @@ pub fn invoke<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     request: &[u8],
 ) -> Result<Reply, Failure> {
     let (kind, id) = split(scope);
-    let outcome = perform(ports, kind, id, caller, actions::command(kind, caller.role(), request))?;
+    let command = actions::command(kind, caller.role(), request);
+    let outcome = perform(ports, kind, id, caller, command).map_err(|error| {
+        let mut failure = Failure::from(error);
+        // Only the operator can create it.
+        if failure.code == "SESSION_NOT_FOUND" && caller.role() == Role::Admin {
+            let id = shorten(id, 140);
+            failure.message = format!(
+                "there is no session {id:?}; create it first: shared-context session create {id}"
+            );
+        }
+        failure
+    })?;
     Ok(Reply {
         revision: outcome.revision.0,
         body: reply::encode(&outcome),

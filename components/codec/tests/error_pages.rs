@@ -56,8 +56,8 @@ fn of_sessions() -> Vec<Error> {
         Error::ProjectNotFound { project: "webshop".to_owned() },
         Error::SessionArchived { session: session.clone() },
         Error::Forbidden {
-            message: "you may not write this key; use another key, or ask the orchestrator to let \
-                      you with set_access",
+            message: "you may not write this key; write to a key of your own, and name this one \
+                      there if the orchestrator should open it to you",
         },
         Error::SessionExists { session },
         Error::ProjectExists { project: "webshop".to_owned() },
@@ -69,6 +69,7 @@ fn of_sessions() -> Vec<Error> {
         Error::KeyNotFound { key: key("scope") },
         Error::TokenizerUnavailable { encoding: "o200k_base".to_owned() },
         Error::ValueTooLarge { tokens: Tokens(1_204), tokens_max: Tokens(1_000) },
+        Error::SensitiveValue { kind: "an access key or token" },
         Error::VersionConflict { key: key("findings"), current_version: 4, current_revision: 31 },
         Error::StoreFull {
             over: StoreLimit::Tokens { tokens: Tokens(10_120), tokens_max: Tokens(10_000) },

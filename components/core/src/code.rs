@@ -56,6 +56,8 @@ pub enum Code {
     TokenizerUnavailable,
     /// See [`Error::ValueTooLarge`].
     ValueTooLarge,
+    /// See [`Error::SensitiveValue`].
+    SensitiveValue,
     /// See [`Error::VersionConflict`].
     VersionConflict,
     /// See [`RoundError::IdentityConflict`].
@@ -73,7 +75,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::Unauthenticated,
         Self::MalformedRequest,
         Self::InvalidKey,
@@ -99,6 +101,7 @@ impl Code {
         Self::PathExists,
         Self::TokenizerUnavailable,
         Self::ValueTooLarge,
+        Self::SensitiveValue,
         Self::VersionConflict,
         Self::IdentityConflict,
         Self::StoreFull,
@@ -135,6 +138,7 @@ impl Code {
             Self::PathNotFound => "PATH_NOT_FOUND",
             Self::PathExists => "PATH_EXISTS",
             Self::ValueTooLarge => "VALUE_TOO_LARGE",
+            Self::SensitiveValue => "SENSITIVE_VALUE",
             Self::VersionConflict => "VERSION_CONFLICT",
             Self::IdentityConflict => "IDENTITY_CONFLICT",
             Self::StoreFull => "STORE_FULL",
@@ -174,6 +178,7 @@ impl Code {
             Self::PathExists => "the state has this place already, with another value",
             Self::TokenizerUnavailable => "this host cannot count tokens as the session does",
             Self::ValueTooLarge => "the value is over the limit of one entry",
+            Self::SensitiveValue => "the value looks like a secret or personal data",
             Self::VersionConflict => "the entry is not as the condition says",
             Self::IdentityConflict => "the term is bound to another concept",
             Self::StoreFull => "the write would take the store over its limit",

@@ -103,8 +103,10 @@ pub enum Command {
         since: Option<Revision>,
         /// The most commits to return.
         limit: u32,
-        /// Return only changes of these keys.
+        /// Return only changes of these keys, and when rounds opened and closed.
         keys: Option<KeyPattern>,
+        /// Leave out the caller's own changes.
+        except_own: bool,
     },
     /// An operation on the session's rounds.
     Rounds(rounds::Command),

@@ -33,7 +33,16 @@ pub struct Config {
     pub access: Vec<AccessRule>,
     /// The project that the session belongs to.
     pub project: Option<ProjectId>,
+    /// The sets of tools that its participants are offered besides the working memory, each one of
+    /// [`TOOL_SETS`].
+    pub tools: Vec<String>,
+    /// True if a value that looks like a credential or personal data is rejected instead of stored
+    /// with a warning.
+    pub rejects_secrets: bool,
 }
+
+/// The names of the sets of tools.
+pub const TOOL_SETS: [&str; 2] = ["shared_context", "delta_rounds"];
 
 /// The amount of history, snapshots and changes that a session retains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +129,15 @@ impl Config {
                 "config.access names keys by {}, but config.allows_prefixes is false",
                 rule.keys
             )));
+        }
+        for (nth, name) in self.tools.iter().enumerate() {
+            let is_repeated = self.tools.iter().take(nth).any(|it| it == name);
+            if is_repeated || !TOOL_SETS.contains(&name.as_str()) {
+                return Err(Error::malformed(format!(
+                    "config.tools may have {}, each once",
+                    TOOL_SETS.join(", ")
+                )));
+            }
         }
         let Some(namespace) = &self.namespace else { return Ok(()) };
         namespace.check()?;

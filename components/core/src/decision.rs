@@ -21,9 +21,9 @@ pub(crate) enum Decision {
 pub(crate) fn require_admin(caller: &Caller) -> Result<(), Error> {
     match caller.participant.role() {
         Role::Admin => Ok(()),
-        Role::Agent | Role::Orchestrator => {
-            Err(Error::Forbidden { message: "only the admin may do this; ask the operator" })
-        }
+        Role::Agent | Role::Orchestrator => Err(Error::Forbidden {
+            message: "only the operator may do this; report what you need and go on without it",
+        }),
     }
 }
 

@@ -84,6 +84,25 @@ impl Prefix {
     }
 }
 
+/// Returns the key that `text`, which is none, most likely means, such as `project_notes` for
+/// `Project Notes`.
+pub(crate) fn similar(text: &str) -> Option<String> {
+    let mut similar = String::new();
+    let mut before = '_';
+    for c in text.chars() {
+        let begins_word = c.is_ascii_uppercase() && before.is_ascii_lowercase();
+        if (begins_word || !c.is_ascii_alphanumeric()) && !similar.ends_with('_') {
+            similar.push('_');
+        }
+        if c.is_ascii_alphanumeric() {
+            similar.push(c.to_ascii_lowercase());
+        }
+        before = c;
+    }
+    let similar = similar.trim_matches('_');
+    is_key_part(similar).then(|| similar.to_owned())
+}
+
 fn is_key_part(text: &str) -> bool {
     (1..=KEY_BYTES_MAX).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')

@@ -61,6 +61,7 @@ pub mod canonical;
 pub mod command;
 pub mod config;
 pub mod digest;
+pub mod fence;
 pub mod namespace;
 pub mod portable;
 pub mod prompt;

@@ -73,6 +73,11 @@ impl Participant {
         }
     }
 
+    /// Returns the task of a subagent.
+    pub fn task(&self) -> Option<&str> {
+        self.0.strip_prefix("subagent:")?.split(':').next()
+    }
+
     /// Returns the role whose name a subagent uses as its task or id, ignoring case. Such
     /// a name misleads readers.
     pub fn role_in_name(&self) -> Option<Role> {

@@ -5,7 +5,7 @@
 //! budget, and the reply names the parts that did not fit.
 
 use crate::{
-    Error,
+    Error, key,
     namespace::Namespace,
     participant::{Participant, Role},
     pattern::KeyPatterns,
@@ -87,6 +87,12 @@ When reading from shared_context: call list_keys first, read only what your task
 What the user approved is authoritative; drafts are input. It is a cache, not the source of truth.
 ";
 
+/// What a participant needs to know of rounds.
+const ROUNDS: &str = "\
+The agents of this session agree on one JSON state in rounds: read the state first; while a round
+is open, propose deltas with the reason for each; closing the round merges them.
+";
+
 /// The level of detail of the key conventions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Conventions {
@@ -118,12 +124,13 @@ pub fn render(
     participant: &Participant,
     granted: &KeyPatterns,
     namespace: &Namespace,
+    has_rounds: bool,
     count: impl Fn(&str) -> Result<Tokens, Error>,
     max_tokens: Tokens,
 ) -> Result<Rendered, Error> {
     let mut left_out = Vec::new();
     let mut longer = String::new();
-    let opening = opening(participant, granted);
+    let opening = opening(participant, granted, has_rounds);
     for (step, conventions, discipline, reading) in FORMS {
         let keys = keys(namespace, granted, conventions);
         let text = [opening.clone(), keys, discipline.to_owned()]
@@ -149,7 +156,7 @@ pub fn render(
 }
 
 /// Returns the participant's identity and the instructions for its role and credential.
-fn opening(participant: &Participant, granted: &KeyPatterns) -> String {
+fn opening(participant: &Participant, granted: &KeyPatterns, has_rounds: bool) -> String {
     let who = match participant.role() {
         Role::Orchestrator => {
             "You are the orchestrator. Your session has a working memory that you share with the \
@@ -179,7 +186,15 @@ fn opening(participant: &Participant, granted: &KeyPatterns) -> String {
             "You can read and write only keys that match {granted}; no others are there for you.\n"
         )
     };
-    format!("{name}{who}\n{limit}")
+    let own = match participant.task().and_then(key::similar) {
+        Some(task) if granted.is_every_key() => format!(
+            "What several agents have each, such as findings, goes under keys that begin with the \
+             task:\nyours are {task}_findings, {task}_open_questions and the like.\n"
+        ),
+        _ => String::new(),
+    };
+    let rounds = if has_rounds && granted.is_every_key() { ROUNDS } else { "" };
+    format!("{name}{who}\n{limit}{own}{rounds}")
 }
 
 /// Returns the conventions for `granted` keys as in spec 6.1, or an empty text if there
@@ -220,7 +235,7 @@ mod tests {
     fn rendered_for(who: &str, keys: &[&str], max_tokens: u32) -> Result<Rendered, Error> {
         let (who, keys) = (Participant::parse(who)?, KeyPatterns::parse(keys)?);
         let count = |text: &str| Ok(crate::tokens::approximate(text));
-        render(&who, &keys, &Namespace::template(), count, Tokens(max_tokens))
+        render(&who, &keys, &Namespace::template(), false, count, Tokens(max_tokens))
     }
 
     #[test]

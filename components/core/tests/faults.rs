@@ -203,7 +203,7 @@ fn no_damaged_row_causes_a_panic() {
     let commands = [
         Command::Export,
         Command::Inspect,
-        Command::Changes { since: None, limit: 1_000, keys: None },
+        Command::Changes { since: None, limit: 1_000, keys: None, except_own: false },
         Command::Audit { since: Revision(0), limit: 1_000 },
         Command::ReadHistory { key: key(), versions: Vec::new() },
         Command::ReadSnapshot { label: label(), key: None },

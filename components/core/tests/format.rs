@@ -154,7 +154,7 @@ fn shown(host: &TestHost) -> Vec<String> {
     let mut commands = vec![
         Command::Export,
         Command::Inspect,
-        Command::Changes { since: None, limit: 1_000, keys: None },
+        Command::Changes { since: None, limit: 1_000, keys: None, except_own: false },
         Command::Audit { since: Revision(0), limit: 1_000 },
         Command::Prompt { participant: None, max_tokens: None },
         Command::ListSnapshots,

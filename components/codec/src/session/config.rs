@@ -56,13 +56,19 @@ pub(crate) struct ConfigForm {
     access: Option<Vec<RuleForm>>,
     /// The id of the project that the session belongs to; none when absent. It need not exist.
     project: Option<String>,
+    /// The sets of tools that participants are offered in MCP besides the working memory:
+    /// `delta_rounds`; none when absent.
+    tools: Option<Vec<String>>,
+    /// Whether a value that looks like a credential or personal data is rejected; false when
+    /// absent: it is stored, with a warning.
+    rejects_secrets: Option<bool>,
 }
 
 form! {
     ConfigForm:
     value_tokens_max, store_tokens_max, keys_max, estimator, namespace, history_versions_max,
     history_bytes_max, snapshots_max, changes_max, ttl_seconds_default, allows_prefixes, access,
-    project
+    project, tools, rejects_secrets
 }
 
 /// Who may read and write some keys. What is absent is everyone.
@@ -146,6 +152,8 @@ pub(crate) fn parse(form: ConfigForm) -> Result<Config, Error> {
         allows_prefixes: form.allows_prefixes.unwrap_or(false),
         access: form.access.iter().flatten().map(rule).collect::<Result<_, Error>>()?,
         project: form.project.as_deref().map(project).transpose()?,
+        tools: form.tools.unwrap_or_default(),
+        rejects_secrets: form.rejects_secrets.unwrap_or(false),
     })
 }
 

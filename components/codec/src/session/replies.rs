@@ -10,7 +10,10 @@ use shared_context_core::{
 
 use crate::{
     json::Time,
-    store::{entry_replies::ReadReply, snapshot_replies::SnapshotForm},
+    store::{
+        entry_replies::{ReadReply, is_false},
+        snapshot_replies::SnapshotForm,
+    },
 };
 
 /// What is known of a session without its entries.
@@ -75,6 +78,14 @@ pub(crate) struct ConfigReply<'a> {
     /// The project that the session belongs to; absent where it belongs to none.
     #[serde(skip_serializing_if = "Option::is_none")]
     project: Option<&'a str>,
+    /// The sets of tools that participants are offered in MCP besides the working memory; absent
+    /// where there are none.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tools: &'a [String],
+    /// True when a value that looks like a credential or personal data is rejected; absent when it
+    /// is stored with a warning.
+    #[serde(skip_serializing_if = "is_false")]
+    rejects_secrets: bool,
 }
 
 /// Who may read and write some keys.
@@ -218,6 +229,8 @@ pub(crate) fn config(it: &Config) -> ConfigReply<'_> {
         allows_prefixes: it.allows_prefixes,
         access: it.access.iter().map(rule).collect(),
         project: it.project.as_ref().map(ProjectId::as_str),
+        tools: &it.tools,
+        rejects_secrets: it.rejects_secrets,
     }
 }
 

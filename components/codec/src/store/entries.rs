@@ -59,8 +59,8 @@ actions! {
 
     /// Create or overwrite one key. Store conclusions, not raw data.
     write: PARTICIPANTS, change;
-        rejects InvalidKey, SessionArchived, TokenizerUnavailable, ValueTooLarge, VersionConflict,
-        StoreFull;
+        rejects InvalidKey, SessionArchived, TokenizerUnavailable, ValueTooLarge, SensitiveValue,
+        VersionConflict, StoreFull;
         needs {
             /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
             /// prefix:key.
@@ -151,7 +151,7 @@ actions! {
     /// Write and delete several keys at once: all or nothing.
     write_batch: PARTICIPANTS, change;
         rejects InvalidKey, SessionArchived, KeyNotFound, TokenizerUnavailable, ValueTooLarge,
-        VersionConflict, StoreFull;
+        SensitiveValue, VersionConflict, StoreFull;
         needs {}
         takes {
             /// The writes, each as a request to write.

@@ -119,11 +119,14 @@ actions! {
             /// The keys, 1 to 100, none of them twice. For `changes`: only changes of the
             /// keys that match this pattern, in which * stands for any text.
             keys: String,
+            /// Whether to leave out your own changes; false when absent.
+            except_own: bool,
         }
         answers ChangesReply<'_>;
         |it| Ok(Command::Changes {
             keys: it.keys.as_deref().map(KeyPattern::parse).transpose()?,
             since: it.since.map(Revision),
             limit: limit(it.limit)?,
+            except_own: it.except_own.unwrap_or(false),
         });
 }

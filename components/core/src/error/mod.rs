@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::{
     code::Code,
-    key::{Key, Label},
+    key::{self, Key, Label},
     kv::{KvError, ReadError, Revision},
     pattern::KeyPatterns,
     tokens::Tokens,
@@ -130,6 +130,11 @@ pub enum Error {
         /// The limit.
         tokens_max: Tokens,
     },
+    /// The value looks like a credential or personal data, which the session rejects.
+    SensitiveValue {
+        /// What it looks like.
+        kind: &'static str,
+    },
     /// The entry does not satisfy the condition of the request.
     VersionConflict {
         /// The key.
@@ -226,6 +231,7 @@ impl Error {
             Self::Round(error) => error.code(),
             Self::KeyNotFound { .. } => Code::KeyNotFound,
             Self::ValueTooLarge { .. } => Code::ValueTooLarge,
+            Self::SensitiveValue { .. } => Code::SensitiveValue,
             Self::VersionConflict { .. } => Code::VersionConflict,
             Self::StoreFull { .. } => Code::StoreFull,
             Self::Unread(_) | Self::Unstored(_) | Self::InDoubt(_) | Self::Overtaken => {
@@ -263,10 +269,11 @@ impl fmt::Display for Error {
             ),
             Self::InvalidKey { key, has_prefix: false } => {
                 let shown: String = key.chars().take(80).collect();
-                write!(
-                    f,
-                    "key {shown:?} must be 1 to 64 of a-z, 0-9 and _ (for example open_questions)"
-                )
+                write!(f, "key {shown:?} must be 1 to 64 of a-z, 0-9 and _")?;
+                match key::similar(key) {
+                    Some(similar) => write!(f, "; write it as {similar}"),
+                    None => f.write_str(" (for example open_questions)"),
+                }
             }
             Self::SessionNotFound { session: id } => absent(f, "session", id),
             Self::ProjectNotFound { project: id } => absent(f, "project", id),
@@ -284,8 +291,7 @@ impl fmt::Display for Error {
             Self::Forbidden { message } => f.write_str(message),
             Self::KeyNotGranted { keys } => write!(
                 f,
-                "your credential is only for keys that match {keys}; write one of those, or ask \
-                 the orchestrator for a credential that has this key too"
+                "your credential is only for keys that match {keys}; write to one of those"
             ),
             Self::RequestIdReused => f.write_str(
                 "this request_id was used for another request before; \
@@ -307,10 +313,10 @@ impl fmt::Display for Error {
             Self::ChangesTruncated { oldest, revision } => write!(
                 f,
                 "changes can be read since revision {oldest} to {revision} only; \
-                 list_keys shows what is there now, go on from the revision it names"
+                 list the keys to see what is there now, and go on from the revision you get"
             ),
             Self::SnapshotNotFound { label } => {
-                write!(f, "there is no snapshot {label}; list_snapshots shows those there are")
+                write!(f, "there is no snapshot {label}; list the snapshots to see those there are")
             }
             Self::SnapshotExists { label } => {
                 write!(f, "there is a snapshot {label} already; choose another label")
@@ -318,7 +324,7 @@ impl fmt::Display for Error {
             Self::SnapshotLimit { snapshots_max } => write!(
                 f,
                 "the session has {snapshots_max} snapshots, as many as it may; \
-                 delete one with delete_snapshot first"
+                 delete one of them first"
             ),
             Self::TokenizerUnavailable { encoding } => write!(
                 f,
@@ -328,13 +334,18 @@ impl fmt::Display for Error {
             Self::InBatch { key, error } => write!(f, "{key}: {error}"),
             Self::Round(error) => error.fmt(f),
             Self::KeyNotFound { key } => {
-                write!(f, "there is no entry {key}; list_keys shows what is there")
+                write!(f, "there is no entry {key}; list the keys to see those there are")
             }
             Self::ValueTooLarge { tokens, tokens_max } => write!(
                 f,
                 "value has {tokens}, an entry holds at most {}; \
                  distill it to its conclusions, or split it by topic",
                 tokens_max.0
+            ),
+            Self::SensitiveValue { kind } => write!(
+                f,
+                "value looks as if it held {kind}, which this session does not store; \
+                 write a role, a record id or a reference instead"
             ),
             Self::VersionConflict { key, current_version: 0, .. } => write!(
                 f,

@@ -20,6 +20,10 @@ const FORMAT: u8 = 3;
 /// sessions with a project, so that earlier versions can read all others.
 const FORMAT_WITH_PROJECT: u8 = 4;
 
+/// The format of `meta` that also has the sets of tools and whether secrets are rejected. It is only
+/// written for sessions that have either.
+const FORMAT_WITH_TOOLS: u8 = 5;
+
 /// The metadata of a session, which every request loads.
 #[expect(clippy::struct_excessive_bools, reason = "each says another thing of the session")]
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +62,8 @@ pub(crate) struct Meta {
     /// earlier version stored the row.
     pub(crate) weight: Option<u64>,
     pub(crate) project: Option<ProjectId>,
+    pub(crate) tools: Vec<String>,
+    pub(crate) rejects_secrets: bool,
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "as in Meta")]
@@ -153,6 +159,8 @@ impl Meta {
             totals: Totals::default(),
             weight: Some(0),
             project: config.project.clone(),
+            tools: config.tools.clone(),
+            rejects_secrets: config.rejects_secrets,
         }
     }
 
@@ -194,29 +202,37 @@ impl Meta {
             history_bytes: self.history_bytes,
             snapshots: self.snapshots.iter().map(|it| it.0).collect(),
         };
-        match &self.project {
-            None => postcard::to_extend(&(record, self.weight), vec![FORMAT]),
-            Some(project) => postcard::to_extend(
-                &(record, self.weight, project.as_str()),
-                vec![FORMAT_WITH_PROJECT],
+        let project = self.project.as_ref().map(ProjectId::as_str);
+        match project {
+            _ if self.rejects_secrets || !self.tools.is_empty() => postcard::to_extend(
+                &(record, self.weight, project, &self.tools, self.rejects_secrets),
+                vec![FORMAT_WITH_TOOLS],
             ),
+            None => postcard::to_extend(&(record, self.weight), vec![FORMAT]),
+            Some(project) => {
+                postcard::to_extend(&(record, self.weight, project), vec![FORMAT_WITH_PROJECT])
+            }
         }
         .map_err(damaged)
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
-        let (it, weight, project): (MetaRecord, Option<u64>, Option<String>) =
-            match bytes.split_first() {
-                Some((&FORMAT, rest)) => {
-                    let (it, weight) = whole(rest)?;
-                    (it, weight, None)
-                }
-                Some((&FORMAT_WITH_PROJECT, rest)) => {
-                    let (it, weight, project) = whole(rest)?;
-                    (it, weight, Some(project))
-                }
-                _ => (decode_either::<_, format_1::MetaRecord>(bytes)?, None, None),
-            };
+        type Stored = (MetaRecord, Option<u64>, Option<String>, Vec<String>, bool);
+        let (it, weight, project, tools, rejects_secrets): Stored = match bytes.split_first() {
+            Some((&FORMAT, rest)) => {
+                let (it, weight) = whole(rest)?;
+                (it, weight, None, Vec::new(), false)
+            }
+            Some((&FORMAT_WITH_PROJECT, rest)) => {
+                let (it, weight, project) = whole(rest)?;
+                (it, weight, Some(project), Vec::new(), false)
+            }
+            Some((&FORMAT_WITH_TOOLS, rest)) => whole(rest)?,
+            _ => {
+                let it = decode_either::<_, format_1::MetaRecord>(bytes)?;
+                (it, None, None, Vec::new(), false)
+            }
+        };
         let project_id =
             |id: String| ProjectId::new(&id).ok_or_else(|| damaged(format!("project {id:?}")));
         let ttl = |seconds: u32| Ttl::parse("ttl", seconds.into()).map_err(damaged);
@@ -247,6 +263,8 @@ impl Meta {
             totals: Totals { keys: it.key_count, tokens: Tokens(it.total_tokens) },
             weight,
             project: project.map(project_id).transpose()?,
+            tools,
+            rejects_secrets,
         })
     }
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::{Decision, OpenSession, require_admin};
 use crate::{
     Error,
+    audit::AuditAction,
     key::Key,
     kv::{Bucket, Revision},
     pattern::KeyPattern,
@@ -27,6 +28,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         since: Option<Revision>,
         limit: u32,
         keys: Option<&KeyPattern>,
+        except_own: bool,
     ) -> Result<Decision, Error> {
         let now = self.revision();
         let oldest_since = Revision(self.meta.first_of_feed(now).0.saturating_sub(1));
@@ -40,13 +42,15 @@ impl<B: Bucket> OpenSession<'_, B> {
         let mut changes = Vec::new();
         for StoredEvent { record, readable_by } in stored {
             let access = Access { readable_by, ..Access::default() };
+            let is_turn = matches!(record.action, AuditAction::OpenRound | AuditAction::CloseRound);
             let is_visible = match &record.entry {
+                _ if except_own && record.participant == self.caller.participant => false,
                 Some(it) if keys.is_some_and(|keys| !keys.matches(&it.key)) => false,
                 Some(it) => {
                     self.authorizer.may_see(&it.key, &access)
                         && !self.is_hidden(&it.key, &mut hidden)?
                 }
-                None => keys.is_none(),
+                None => keys.is_none() || is_turn,
             };
             if is_visible {
                 changes.push(record);

@@ -131,6 +131,8 @@ impl<B: Bucket> OpenSession<'_, B> {
             allows_prefixes: self.meta.allows_prefixes,
             access: self.authorizer.rules().to_vec(),
             project: self.meta.project.clone(),
+            tools: self.meta.tools.clone(),
+            rejects_secrets: self.meta.rejects_secrets,
         })
     }
 

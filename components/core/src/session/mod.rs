@@ -83,7 +83,9 @@ impl<B: Bucket> Request<'_, B> {
             Command::DiffSnapshots { from, to } => it.diff_snapshots(from, to.as_ref()),
             Command::RestoreSnapshot(label) => it.restore_snapshot(label),
             Command::DeleteSnapshot(label) => it.delete_snapshot(label),
-            Command::Changes { since, limit, keys } => it.changes(*since, *limit, keys.as_ref()),
+            Command::Changes { since, limit, keys, except_own } => {
+                it.changes(*since, *limit, keys.as_ref(), *except_own)
+            }
             Command::Rounds(command) => it.rounds(command),
             Command::Redact { key, revision, reason } => it.redact(key, *revision, reason),
             Command::Inspect => it.inspect(),

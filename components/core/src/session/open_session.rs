@@ -89,8 +89,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         match self.caller.participant.role() {
             Role::Agent | Role::Orchestrator => Ok(()),
             Role::Admin => Err(Error::Forbidden {
-                message: "the admin reads entries but writes none; \
-                          use a credential of the orchestrator or of a subagent",
+                message: "the admin reads entries but writes none: a participant must write it",
             }),
         }
     }
@@ -101,7 +100,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         match self.caller.participant.role() {
             Role::Orchestrator => Ok(()),
             Role::Agent | Role::Admin => Err(Error::Forbidden {
-                message: "only the orchestrator may do this; ask it, or use its credential",
+                message: "only the orchestrator may do this; write what you need from it to a key of your own",
             }),
         }
     }

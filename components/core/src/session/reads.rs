@@ -11,6 +11,7 @@ use crate::{
     participant::Role,
     reply::{EntriesRead, History, Listing, PastVersion, Reply},
     store::{Entry, history::Version},
+    tokens::Tokens,
 };
 
 impl<B: Bucket> OpenSession<'_, B> {
@@ -23,10 +24,16 @@ impl<B: Bucket> OpenSession<'_, B> {
             return Ok(self.answer(Reply::Unchanged));
         }
         let entries = self.entries(prefix)?;
-        let visible = entries.into_iter().filter(|it| self.may_see(it));
+        let visible: Vec<Entry> = entries.into_iter().filter(|it| self.may_see(it)).collect();
+        // The total would tell a caller that is limited to some keys about the others.
+        let total_tokens = if self.caller.keys().is_every_key() {
+            self.totals()?.tokens
+        } else {
+            visible.iter().fold(Tokens(0), |sum, it| sum.plus(it.value_tokens))
+        };
         let listing = Listing {
-            entries: visible.map(|it| self.shown(it)).collect(),
-            total_tokens: self.totals()?.tokens,
+            entries: visible.into_iter().map(|it| self.shown(it)).collect(),
+            total_tokens,
             tokens_max: self.meta.limits.store_tokens_max,
         };
         Ok(self.answer(Reply::Listing(listing)))

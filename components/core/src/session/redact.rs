@@ -123,8 +123,8 @@ impl<B: Bucket> OpenSession<'_, B> {
             Role::Agent => {
                 self.require_active()?;
                 Err(Error::Forbidden {
-                    message: "only the orchestrator and the admin may redact; ask one of them, or \
-                              overwrite the value to keep it out of sight",
+                    message: "only the orchestrator and the operator may redact; tell the orchestrator in a key of \
+                              your own, and overwrite the value meanwhile",
                 })
             }
         }

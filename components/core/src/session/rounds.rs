@@ -314,7 +314,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
         Err(Error::Forbidden {
             message: "your credential is limited to some keys, rounds are of the whole session; \
-                      ask the orchestrator for a credential without that limit",
+                      write what you would propose to one of your keys",
         })
     }
 }

@@ -161,6 +161,9 @@ impl<B: Bucket> OpenSession<'_, B> {
     fn plan_write(&self, write: &Write, current: Option<&Entry>) -> Result<Entry, Error> {
         let value_tokens = self.count(&write.value)?;
         store::check_value(&self.meta.limits, value_tokens)?;
+        if self.meta.rejects_secrets {
+            store::check_secrets(&write.value)?;
+        }
         if !write.condition.holds_for(current) {
             return Err(conflict(&write.key, current));
         }
@@ -224,8 +227,8 @@ impl<B: Bucket> OpenSession<'_, B> {
             return Ok(());
         }
         Err(Error::Forbidden {
-            message: "you may not write this key; use another key, \
-                      or ask the orchestrator to let you with set_access",
+            message: "you may not write this key; write to a key of your own, and name this \
+                      one there if the orchestrator should open it to you",
         })
     }
 
@@ -243,7 +246,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
         Err(Error::Forbidden {
             message: "only the orchestrator and who wrote an entry last may change who reads and \
-                      writes it; ask one of them",
+                      writes it; write what you need from them to a key of your own",
         })
     }
 
@@ -277,10 +280,8 @@ impl<B: Bucket> OpenSession<'_, B> {
     ) -> Vec<warning::Warning> {
         let mut warnings = warning::on_value(&self.meta.limits, totals, entry.value_tokens, value);
         if let Some(NewKeyContext { entries, namespace }) = others {
-            let is_convention = match namespace {
-                Some(own) => own.keys.is_empty() || own.has(&entry.key),
-                None => Namespace::template_has(&entry.key),
-            };
+            let has = |own: &Namespace| own.keys.is_empty() || own.has(&entry.key);
+            let is_convention = namespace.as_ref().is_none_or(has);
             warnings.extend(warning::on_new_key(&entry.key, is_convention, entries, self.now));
         }
         warnings

@@ -101,6 +101,15 @@ impl Totals {
     }
 }
 
+/// Rejects a value that looks like a credential or personal data.
+///
+/// # Errors
+///
+/// [`Error::SensitiveValue`].
+pub fn check_secrets(value: &str) -> Result<(), Error> {
+    sensitive::kind(value).map_or(Ok(()), |kind| Err(Error::SensitiveValue { kind }))
+}
+
 /// Rejects a value that exceeds the limit of one entry.
 ///
 /// # Errors

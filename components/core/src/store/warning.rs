@@ -20,7 +20,7 @@ pub enum WarningCode {
     NearLimit,
     /// The value is at 50 % or more of its limit and may be raw data (spec 9.1).
     Distill,
-    /// The key is new and not in the key conventions (spec 9.5).
+    /// The key is new and not in the session's own key conventions (spec 9.5).
     OutsideNamespace,
     /// The value looks like raw data (spec 9.2).
     LooksRaw,
@@ -72,6 +72,8 @@ const SIMILAR_NAMES_MIN: f64 = 0.8;
 const LINES_MAX: usize = 40;
 /// The longest word of prose, in characters.
 const WORD_CHARS_MAX: usize = 200;
+/// The fewest records that make a JSON list raw data.
+const JSON_RECORDS_MIN: usize = 3;
 /// The fewest lines that make a log or a transcript.
 const LOG_LINES_MIN: usize = 5;
 
@@ -187,11 +189,22 @@ fn raw_kind(value: &str) -> Option<&'static str> {
         && value.split_whitespace().any(|word| word.chars().count() > WORD_CHARS_MAX)
     {
         Some("encoded data")
+    } else if is_json_list(value) {
+        Some("a list of JSON records")
     } else if value.lines().count() > LINES_MAX {
         Some("a full document")
     } else {
         None
     }
+}
+
+/// Returns true if `value` is a JSON list with several objects or lists in it.
+fn is_json_list(value: &str) -> bool {
+    let value = value.trim();
+    let inner = value.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let Some(inner) = inner else { return false };
+    let opens = inner.trim_start().starts_with(['{', '[']);
+    opens && inner.matches(['{', '[']).count() >= JSON_RECORDS_MIN
 }
 
 /// Returns true if a line starts a turn of a conversation.
@@ -250,6 +263,9 @@ mod tests {
         assert_eq!(raw_kind(&log), Some("a log"));
         assert_eq!(raw_kind(&times), Some("a log"));
         assert_eq!(raw_kind(&"A1b2".repeat(60)), Some("encoded data"));
+        let rows = r#"[{"id":1,"name":"a"}, {"id":2,"name":"b"}, {"id":3,"name":"c"}]"#;
+        assert_eq!(raw_kind(rows), Some("a list of JSON records"));
+        assert_eq!(raw_kind(r#"["INC-1","INC-2","INC-3"]"#), None, "references are wanted");
         assert_eq!(raw_kind(&"line\n".repeat(41)), Some("a full document"));
         assert_eq!(raw_kind("On 2026-02-18 the pool was cut from 200 to 20."), None);
         assert_eq!(raw_kind("User: approved the plan.\n- revert\n- tell QA"), None);

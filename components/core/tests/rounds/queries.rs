@@ -194,7 +194,7 @@ fn convergence_is_the_share_of_unchanged_single_values() {
 fn the_feed_reports_rounds_without_their_contents() {
     let host = session();
     play(&host, Plan::default(), &[(A, r#"add $.bindings.a "secret""#)]);
-    let changes = Command::Changes { since: None, limit: 100, keys: None };
+    let changes = Command::Changes { since: None, limit: 100, keys: None, except_own: false };
     let Reply::Changes(page) = host.ask(B, &changes).unwrap().reply else { panic!() };
     let all: Vec<_> =
         page.changes[1..].iter().map(|it| (it.action, it.participant.as_str(), it.round)).collect();

@@ -13,8 +13,8 @@ use shared_context_core::{
 };
 
 use crate::{
-    ORCHESTRATOR, ask, delete, error_code, export, key, keys, label, past, read, session, snapshot,
-    support::TestHost, take_snapshot, ttl, write, write_with,
+    ORCHESTRATOR, a_write, ask, delete, error_code, export, key, keys, label, past, read, session,
+    snapshot, support::TestHost, take_snapshot, ttl, write, write_with,
 };
 
 /// Returns a session with some of everything. Revision 2 writes `a`, and 3 again; 4 takes
@@ -282,4 +282,26 @@ fn check_void(host: &TestHost, credential: Credential) {
     let session = Scope::parse(ScopeKind::Session, "s").unwrap();
     let answer = execute(&ports, &session, &caller, &Command::ShowSession);
     assert_eq!(answer.map(|_| ()).map_err(|err| err.code()), Err(Code::Unauthenticated));
+}
+
+/// What a session offers and rejects is part of it, wherever it is stored or taken.
+#[test]
+fn tools_and_rejected_secrets_belong_to_a_session() {
+    let tools = vec!["delta_rounds".to_owned()];
+    let config = Config { tools: tools.clone(), rejects_secrets: true, ..Config::default() };
+    let host = session(config);
+    let secret = "password=hunter2!";
+    let rejected = a_write("a", secret, WriteOptions::default());
+    assert_eq!(error_code(&host, ORCHESTRATOR, &rejected), Code::SensitiveValue);
+    write(&host, "a", "the password is in the vault, item 7");
+    let (copy, done) = import(*export(&host));
+    assert_eq!(done, Ok(()));
+    assert_eq!(error_code(&copy, ORCHESTRATOR, &rejected), Code::SensitiveValue);
+    let Reply::Session(info) = ask(&copy, "admin", &Command::ShowSession).reply else { panic!() };
+    assert_eq!((info.config.tools, info.config.rejects_secrets), (tools, true));
+
+    let unknown = Config { tools: vec!["outline".to_owned()], ..Config::default() };
+    assert!(unknown.check().unwrap_err().to_string().contains("delta_rounds"));
+    let lenient = session(Config::default());
+    write(&lenient, "a", secret);
 }

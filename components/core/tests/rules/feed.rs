@@ -1,8 +1,13 @@
 //! Tests of the change feed: retention, paging and visibility.
 
 use shared_context_core::{
-    Batch, Code, Command, Config, Error, Reply, Write, audit::AuditRecord, config::Retention,
-    pattern::KeyPattern, port::Revision, reply::ChangesPage,
+    Batch, Code, Command, Config, Error, Reply, RoundsCommand, Write,
+    audit::AuditRecord,
+    config::Retention,
+    pattern::KeyPattern,
+    port::Revision,
+    reply::ChangesPage,
+    rounds::{OpenRound, Plan},
 };
 
 use crate::{
@@ -12,7 +17,7 @@ use crate::{
 
 fn page(host: &TestHost, since: u64, limit: u32, keys: Option<&str>) -> ChangesPage {
     let keys = keys.map(|it| KeyPattern::parse(it).unwrap());
-    let command = Command::Changes { since: Some(Revision(since)), limit, keys };
+    let command = Command::Changes { since: Some(Revision(since)), limit, keys, except_own: false };
     match ask(host, "subagent:b", &command).reply {
         Reply::Changes(it) => it,
         other => panic!("{other:?}"),
@@ -34,7 +39,12 @@ fn the_feed_covers_the_retained_changes() {
     assert_eq!(page(&host, 45, 1_000, None).changes.len(), 256);
     assert_eq!(feed(&host, ORCHESTRATOR, None).len(), 256, "by default from the oldest");
     for since in [0, 44, 302, u64::MAX] {
-        let command = Command::Changes { since: Some(Revision(since)), limit: 1, keys: None };
+        let command = Command::Changes {
+            since: Some(Revision(since)),
+            limit: 1,
+            keys: None,
+            except_own: false,
+        };
         let error = host.ask(ORCHESTRATOR, &command).unwrap_err();
         let expected = Error::ChangesTruncated { oldest: Revision(45), revision: Revision(301) };
         assert_eq!(error, expected);
@@ -79,7 +89,8 @@ fn the_feed_of_an_imported_session_begins_at_its_import() {
     ask(&host, "admin", &Command::DeleteSession);
     ask(&host, "admin", &Command::Import(document));
     assert_eq!(feed(&host, ORCHESTRATOR, None), ["import_session "]);
-    let command = Command::Changes { since: Some(Revision(2)), limit: 1, keys: None };
+    let command =
+        Command::Changes { since: Some(Revision(2)), limit: 1, keys: None, except_own: false };
     assert_eq!(error_code(&host, ORCHESTRATOR, &command), Code::ChangesTruncated);
 }
 
@@ -157,4 +168,24 @@ fn a_page_ends_at_its_maximum_size() {
     assert!((2..=15).contains(&pages), "{pages}");
     assert_eq!((all.len(), since), (3_000, 31));
     assert!(all.is_sorted_by_key(|it| it.revision));
+}
+
+/// An agent that waits for others was woken by its own writes. One that waits for some keys must
+/// also notice that a round opens or closes.
+#[test]
+fn own_changes_can_be_left_out() {
+    let host = session(Config::default());
+    write(&host, "a", "1");
+    let open = OpenRound { query: None, plan: Plan::default(), request_id: None };
+    ask(&host, ORCHESTRATOR, &Command::Rounds(RoundsCommand::Open(Box::new(open))));
+    let seen = |who: &str, keys: Option<&str>| {
+        let keys = keys.map(|it| KeyPattern::parse(it).unwrap());
+        let command =
+            Command::Changes { since: Some(Revision(1)), limit: 10, keys, except_own: true };
+        let Reply::Changes(page) = ask(&host, who, &command).reply else { panic!() };
+        page.changes.iter().map(|it| it.action.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(seen("subagent:b", None), ["write", "open_round"]);
+    assert_eq!(seen("subagent:b", Some("b_*")), ["open_round"]);
+    assert!(seen(ORCHESTRATOR, None).is_empty());
 }

@@ -114,8 +114,7 @@ fn rejecting_a_change_of_another_key_reveals_nothing() {
         }
     }
     rejections.dedup();
-    let message = "your credential is only for keys that match inv_*, scope; write one of those, \
-                   or ask the orchestrator for a credential that has this key too";
+    let message = "your credential is only for keys that match inv_*, scope; write to one of those";
     assert_eq!(rejections, [(Code::Forbidden, message.to_owned())]);
     assert_eq!(host.rows(""), rows);
     ask(&host, LIMITED, &a_write("inv_2", "1", WriteOptions::default()));
@@ -255,4 +254,20 @@ fn a_prompt_names_the_granted_keys() {
     assert!(limited.contains("only keys that match inv_*, scope;"), "{limited}");
     assert!(limited.contains("\n  scope - boundaries") && !limited.contains("current_phase"));
     assert!(text(WHOLE).contains("current_phase") && !text(WHOLE).contains("only keys that"));
+}
+
+/// A limited caller was told the size of the whole store: the sum of what it does not see.
+#[test]
+fn totals_are_those_of_the_listed_keys() {
+    let host = session(Config::default());
+    write(&host, "inv_1", "four tokens in it");
+    write(&host, "constraints", "many more tokens than that");
+    let total =
+        |who| match ask(&host, who, &Command::ListKeys { prefix: None, if_changed_since: None })
+            .reply
+        {
+            Reply::Listing(it) => it.total_tokens.0,
+            other => panic!("{other:?}"),
+        };
+    assert_eq!((total(LIMITED), total(WHOLE)), (5, 12));
 }

@@ -157,7 +157,9 @@ fn snapshot(host: &TestHost, who: &str, text: &str) -> Vec<(String, String)> {
 
 /// Returns the feed that `who` sees: actions, with the key or the label.
 fn feed(host: &TestHost, who: &str, since: Option<Revision>) -> Vec<String> {
-    match ask(host, who, &Command::Changes { since, limit: 1_000, keys: None }).reply {
+    match ask(host, who, &Command::Changes { since, limit: 1_000, keys: None, except_own: false })
+        .reply
+    {
         Reply::Changes(it) => it
             .changes
             .iter()

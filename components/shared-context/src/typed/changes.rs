@@ -21,7 +21,7 @@ impl Guest for Component {
         let command = || {
             let keys = keys.map(|it| KeyPattern::parse(&it)).transpose()?;
             let (since, limit) = (since.map(Revision), parts::limit(limit)?);
-            Ok(Command::Changes { since, limit, keys })
+            Ok(Command::Changes { since, limit, keys, except_own: false })
         };
         perform(&session, caller, command(), |outcome| {
             let Reply::Changes(it) = outcome.reply else { return None };

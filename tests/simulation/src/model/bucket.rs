@@ -104,10 +104,10 @@ impl BucketModel {
         match command {
             Command::DeleteSession if who == "admin" => self.delete(model),
             Command::DeleteSession => reject(Code::Forbidden),
-            Command::Changes { since, limit, keys } => {
+            Command::Changes { since, limit, keys, except_own } => {
                 let since = since.map(|it| it.0);
                 let view = model.at(clock);
-                match view.changes(who, since, *limit, keys.as_ref()) {
+                match view.changes(who, since, *limit, keys.as_ref(), *except_own) {
                     Ok((page, required)) => {
                         (ExpectedAnswer::Changes(Revision(model.revision), page, required), None)
                     }

@@ -171,6 +171,7 @@ impl Model {
         since: Option<u64>,
         limit: u32,
         keys: Option<&KeyPattern>,
+        except_own: bool,
     ) -> Result<(ChangesPage, Vec<bool>), Code> {
         let oldest = self.first_of_feed().0 - 1;
         let since = since.unwrap_or(oldest);
@@ -190,13 +191,15 @@ impl Model {
             if record.revision.0 <= since || record.revision.0 > last {
                 continue;
             }
+            let is_turn = matches!(record.action.as_str(), "open_round" | "close_round");
             let readable = match &record.entry {
+                _ if except_own && record.participant.as_str() == who => [false; 2],
                 Some(it) if keys.is_some_and(|keys| !is_like(keys.as_str(), it.key.as_str())) => {
                     [false; 2]
                 }
                 Some(it) if !sees_all(who) && self.is_hidden(who, &it.key) => [false; 2],
                 Some(it) => [0, 1].map(|nth| self.may_see(who, &it.key, &lists[nth])),
-                None => [keys.is_none(); 2],
+                None => [keys.is_none() || is_turn; 2],
             };
             if readable.contains(&true) {
                 page.changes.push(record.clone());

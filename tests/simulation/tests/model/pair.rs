@@ -236,7 +236,12 @@ impl Pair {
         limit: u32,
         keys: Option<&KeyPattern>,
     ) {
-        let command = Command::Changes { since: since.map(Revision), limit, keys: keys.cloned() };
+        let command = Command::Changes {
+            since: since.map(Revision),
+            limit,
+            keys: keys.cloned(),
+            except_own: false,
+        };
         let answer = self.host.ask(who, &command);
         let expected = view.changes(who, since, limit, keys);
         let (outcome, (mut page, required)) = match (answer, expected) {
