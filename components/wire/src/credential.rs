@@ -73,6 +73,9 @@ pub struct Grant {
     pub credential: Credential,
     /// Patterns of the only keys it is valid for. Empty: all keys.
     pub keys: Vec<String>,
+    /// The only sets of tools besides the working memory that it is for in MCP. `None`: those that
+    /// its session uses.
+    pub tools: Option<Vec<String>>,
 }
 
 /// A newly signed credential.
@@ -125,6 +128,9 @@ struct GrantClaims {
     /// Absent if it is valid for all keys.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     keys: Vec<String>,
+    /// Absent if its session decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tools: Option<Vec<String>>,
 }
 
 impl Keys {
@@ -207,6 +213,7 @@ impl Keys {
             epo: grant.credential.epoch,
             sub: grant.participant.clone(),
             keys: grant.keys.clone(),
+            tools: grant.tools.clone(),
         });
         claims.issued_at = Some(issued_at);
         claims.expiration = Some(expires_at);
@@ -349,7 +356,7 @@ fn unexpired_grant(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant
                 .to_owned(),
         }));
     }
-    let GrantClaims { ses, prj, inc, epo, sub, keys, .. } = &claims.custom;
+    let GrantClaims { ses, prj, inc, epo, sub, keys, tools, .. } = &claims.custom;
     let scope = match (ses, prj) {
         (Some(id), None) => Scope::new(ScopeKind::Session, id),
         (None, Some(id)) => Scope::new(ScopeKind::Project, id),
@@ -360,6 +367,7 @@ fn unexpired_grant(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant
         participant: sub.clone(),
         credential: Credential { incarnation: *inc, epoch: *epo },
         keys: keys.clone(),
+        tools: tools.clone(),
     })
 }
 

@@ -17,6 +17,7 @@ use crate::{
     Engine,
     credential::{AGENT_TTL_SECONDS, Grant, Keys, Minted, ORCHESTRATOR_TTL_SECONDS, TTL_SECONDS},
     http::scope,
+    tools::Toolset,
 };
 
 /// Request for a credential of a session.
@@ -29,6 +30,9 @@ pub(crate) struct Invitation {
     pub(crate) ttl_seconds: Option<u64>,
     /// The only keys a subagent may read and write: 1 to 16 patterns. `None`: all keys.
     pub(crate) keys: Option<Vec<String>>,
+    /// The only sets of tools besides the working memory that it is for in MCP. `None`: those that
+    /// the session uses.
+    pub(crate) tools: Option<Vec<String>>,
 }
 
 /// Reply with an issued credential.
@@ -43,6 +47,9 @@ pub(crate) struct IssuedCredential {
     /// The only keys it is valid for, as they were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) keys: Option<Vec<String>>,
+    /// The only sets of tools besides the working memory that it is for, as they were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tools: Option<Vec<String>>,
 }
 
 /// Members of a session reply that a credential needs.
@@ -68,7 +75,7 @@ pub(crate) async fn invite<E: Engine>(
     authorization: &str,
     invitation: Invitation,
 ) -> Result<IssuedCredential, Failure> {
-    let Invitation { participant, ttl_seconds, keys: granted } = invitation;
+    let Invitation { participant, ttl_seconds, keys: granted, tools } = invitation;
     let invited = Participant::parse(&participant).map_err(|error| malformed(error.to_string()))?;
     let role = invited.role();
     check_name(&invited)?;
@@ -84,13 +91,18 @@ pub(crate) async fn invite<E: Engine>(
     if let Some(granted) = &granted {
         check_keys(role, granted)?;
     }
+    if let Some(tools) = &tools {
+        Toolset::parse(tools.iter().map(String::as_str))?;
+    }
     let shown = engine.invoke(&scope(session), caller, br#"{"action":"show_session"}"#).await?;
     may_mint(&caller.participant, role)?;
-    let grant = grant(session, participant, granted.clone().unwrap_or_default(), &shown)?;
+    let mut grant = grant(session, participant, granted.clone().unwrap_or_default(), &shown)?;
+    grant.tools.clone_from(&tools);
     let at_most = keys.expiry_of(authorization);
     let minted = keys.mint_until(&grant, engine.now(), ttl_seconds, at_most)?;
     let Minted { credential, expires_at } = minted;
-    Ok(IssuedCredential { participant: grant.participant, credential, expires_at, keys: granted })
+    let participant = grant.participant;
+    Ok(IssuedCredential { participant, credential, expires_at, keys: granted, tools })
 }
 
 /// Mints the orchestrator's credential for `session`, which `reply` reports as just created.
@@ -165,7 +177,7 @@ fn grant(
         serde_json::from_slice(&reply.body).map_err(|_| unwritten())?;
     let credential = Credential { incarnation, epoch };
     let scope = Scope::new(ScopeKind::Session, session).ok_or_else(unwritten)?;
-    Ok(Grant { scope, participant, credential, keys })
+    Ok(Grant { scope, participant, credential, keys, tools: None })
 }
 
 fn malformed(message: impl Into<String>) -> Failure {

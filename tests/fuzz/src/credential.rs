@@ -70,6 +70,7 @@ pub fn run(input: &[u8]) {
         participant: input.participant.to_owned(),
         credential: Credential { incarnation: input.incarnation, epoch: input.epoch },
         keys: input.keys.iter().map(|it| (*it).to_owned()).collect(),
+        tools: None,
     };
     let ttl = u64::from(input.ttl_seconds);
     let Ok(minted) = keys.mint(&grant, now, ttl) else { return };
@@ -179,6 +180,7 @@ mod tests {
             participant: "subagent:a".to_owned(),
             credential: Credential { incarnation: 1, epoch: 0 },
             keys: Vec::new(),
+            tools: None,
         };
         let minted = keys.mint(&grant, Timestamp(START_MS), 3_600).unwrap();
         (keys, minted.credential)

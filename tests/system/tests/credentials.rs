@@ -47,6 +47,7 @@ impl Place {
             participant: "orchestrator".to_owned(),
             credential: Credential { incarnation, epoch },
             keys: Vec::new(),
+            tools: None,
         };
         let at = (SystemTime::now() - ago).duration_since(SystemTime::UNIX_EPOCH).unwrap();
         let at = Timestamp(u64::try_from(at.as_millis()).unwrap());

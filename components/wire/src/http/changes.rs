@@ -3,7 +3,10 @@
 //! The session decides which changes a caller may see and how long they are stored. Streams are in
 //! `watch`, sockets in `socket`.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use http::{
     HeaderName, HeaderValue, Response, StatusCode,
@@ -11,7 +14,7 @@ use http::{
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use shared_context_codec::{Failure, Reply};
+use shared_context_codec::{Caller, Failure, Reply};
 
 use super::{
     Body,
@@ -39,9 +42,9 @@ static X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-bufferin
 
 /// Members of the tool's reply that are used here.
 #[derive(Deserialize)]
-pub(super) struct Page<'b> {
+pub(crate) struct Page<'b> {
     #[serde(borrow)]
-    pub(super) changes: Vec<&'b RawValue>,
+    pub(crate) changes: Vec<&'b RawValue>,
     pub(super) next_since: u64,
     pub(super) has_more: bool,
 }
@@ -76,44 +79,73 @@ pub(super) async fn read<E: Engine>(
     Ok(whole(respond::json(StatusCode::OK, page(call, streams, in_flight).await?.body)))
 }
 
-/// Returns a page of changes; with `wait`, the first that is not empty. While it waits it counts as
-/// a stream, and no longer as a request in flight.
+/// Returns a page of changes; with `wait`, the first that is not empty.
 async fn page<E: Engine>(
     call: &Call<'_, E>,
     streams: &Streams,
-    mut in_flight: Option<Permit>,
+    in_flight: Option<Permit>,
 ) -> Result<Reply, Failure> {
-    let wait = call.query.number("wait")?.unwrap_or_default();
-    if wait > WAIT_SECONDS_MAX {
+    let seconds = call.query.number("wait")?.unwrap_or_default();
+    if seconds > WAIT_SECONDS_MAX {
         return Err(malformed(format!(
             "wait must be from 0 to {WAIT_SECONDS_MAX} seconds; ask again when the time is up"
         )));
     }
-    let until = call.engine.monotonic_micros().saturating_add(wait.saturating_mul(1_000_000));
-    let mut since = call.query.number("since")?;
     let limit = call.query.number("limit")?;
-    let scope = call.scope.clone();
-    let mut open = None;
-    loop {
-        let position = call.engine.position(&scope).await;
-        let request = ToolRequest::new("changes")
-            .with("since", since)
-            .with("limit", limit)
-            .with("keys", call.query.text("keys"));
-        let reply = call.invoke(request).await?;
-        let page: Page<'_> = parse_reply(&reply)?;
-        let left = until.saturating_sub(call.engine.monotonic_micros());
-        if left == 0 || !page.changes.is_empty() {
-            return Ok(reply);
-        }
-        let left = Duration::from_micros(left);
-        in_flight.take();
-        if open.is_none() {
-            open = Some(streams.open(&scope, &call.caller)?);
-        }
-        match call.engine.wait_for_change(&scope, page.wait_position(position), left).await {
-            Woken::Changed => since = Some(page.next_since),
-            Woken::TimeUp | Woken::Stopping => return Ok(reply),
+    let request = |since: Option<u64>| {
+        let request = ToolRequest::new("changes").with("since", since).with("limit", limit);
+        request.with("keys", call.query.text("keys"))
+    };
+    let in_flight = Mutex::new(in_flight);
+    let (engine, scope, caller) = (call.engine, call.scope.as_str(), &call.caller);
+    let wait = Wait { engine, streams, scope, caller, in_flight: &in_flight, seconds };
+    wait.for_page(call.query.number("since")?, request, |page| !page.changes.is_empty()).await
+}
+
+/// A request that waits for changes. While it waits it counts as a stream, and no longer as a
+/// request in flight.
+pub(crate) struct Wait<'r, E> {
+    pub(crate) engine: &'r E,
+    pub(crate) streams: &'r Streams,
+    /// Bucket.
+    pub(crate) scope: &'r str,
+    pub(crate) caller: &'r Caller,
+    /// Permit to give back when the wait begins.
+    pub(crate) in_flight: &'r Mutex<Option<Permit>>,
+    /// Longest wait.
+    pub(crate) seconds: u64,
+}
+
+impl<E: Engine> Wait<'_, E> {
+    /// Reads pages of changes with `request`, which begins after the given revision, until one is
+    /// as `is_wanted` or the time is up. Returns the last page.
+    pub(crate) async fn for_page(
+        &self,
+        mut since: Option<u64>,
+        request: impl Fn(Option<u64>) -> ToolRequest,
+        is_wanted: impl Fn(&Page<'_>) -> bool,
+    ) -> Result<Reply, Failure> {
+        let (engine, scope) = (self.engine, self.scope);
+        let wait_micros = self.seconds.saturating_mul(1_000_000);
+        let until = engine.monotonic_micros().saturating_add(wait_micros);
+        let mut open = None;
+        loop {
+            let position = engine.position(scope).await;
+            let reply = engine.invoke(scope, self.caller, &request(since).into_bytes()).await?;
+            let page: Page<'_> = parse_reply(&reply)?;
+            let left = until.saturating_sub(engine.monotonic_micros());
+            if left == 0 || is_wanted(&page) {
+                return Ok(reply);
+            }
+            let left = Duration::from_micros(left);
+            self.in_flight.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if open.is_none() {
+                open = Some(self.streams.open(scope, self.caller)?);
+            }
+            match engine.wait_for_change(scope, page.wait_position(position), left).await {
+                Woken::Changed => since = Some(page.next_since),
+                Woken::TimeUp | Woken::Stopping => return Ok(reply),
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Code {
 }
 
 /// Every code, in order of precedence; those of the wire and of hosts last.
-pub(crate) static CODES: [Code; 38] = [
+pub(crate) static CODES: [Code; 39] = [
     code(
         "UNAUTHENTICATED",
         StatusCode::UNAUTHORIZED,
@@ -53,6 +53,7 @@ pub(crate) static CODES: [Code; 38] = [
         "Session's estimator is not on this host",
     ),
     code("VALUE_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE, "Value over the limit of one entry"),
+    code("SENSITIVE_VALUE", StatusCode::UNPROCESSABLE_ENTITY, "Value looks like a secret"),
     code("VERSION_CONFLICT", StatusCode::CONFLICT, "Entry is not as the condition says"),
     code("IDENTITY_CONFLICT", StatusCode::CONFLICT, "Term is bound to another concept"),
     code("STORE_FULL", StatusCode::CONFLICT, "Store over its limit"),

@@ -3,7 +3,7 @@
 //!
 //! Messages are handled by [`crate::mcp`]; `origin` checks where they come from.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Response, StatusCode, header::AUTHORIZATION};
@@ -11,8 +11,8 @@ use rmcp::model::ErrorCode;
 use shared_context_codec::Failure;
 
 use super::{
-    Body, changes::stream_response, kept::InProcessState, media, precondition::single, respond,
-    streams::Streams, table::Endpoint, whole,
+    Body, changes::stream_response, kept::InProcessState, media, permits::Permit,
+    precondition::single, query::Query, respond, streams::Streams, table::Endpoint, whole,
 };
 use crate::{
     Engine,
@@ -21,6 +21,7 @@ use crate::{
         self, Answer, Context, Fault, Id, Message, Rejection, Version,
         legacy::{self, Handshake},
     },
+    tools::Toolset,
 };
 
 /// The header with the id of a handshake of an older version.
@@ -36,6 +37,10 @@ pub(super) struct McpRequest<'r, E> {
     pub(super) identity: &'r Identity,
     pub(super) headers: &'r HeaderMap,
     pub(super) body: &'r [u8],
+    /// Sets of tools that the query asks for.
+    pub(super) sets: Option<Vec<Toolset>>,
+    /// Permit to give back when the request begins to wait.
+    pub(super) in_flight: Mutex<Option<Permit>>,
 }
 
 impl<E: Engine> McpRequest<'_, E> {
@@ -68,7 +73,7 @@ impl<E: Engine> McpRequest<'_, E> {
 
     /// Returns the context of a message: its caller, version and handshake.
     fn context(&self, message: &Message<'_>) -> Result<Context<'_, E>, Fault> {
-        let version = mcp::version(self.headers, message)?;
+        let version = mcp::version(self.headers, message, self.identity == &Identity::Admin)?;
         // Modern requests have no handshake, even if a proxy left the header.
         let handshake = if version.is_modern() { None } else { self.handshake()? };
         let version = match &handshake {
@@ -86,6 +91,8 @@ impl<E: Engine> McpRequest<'_, E> {
             identity: self.identity,
             authorization: self.authorization(),
             version,
+            sets: self.sets.as_deref(),
+            in_flight: &self.in_flight,
             handshake,
             is_kept: self.state.is_some(),
         }
@@ -164,6 +171,31 @@ impl<E: Engine> McpRequest<'_, E> {
     fn authorization(&self) -> &str {
         single(self.headers, &AUTHORIZATION).ok().flatten().unwrap_or_default()
     }
+}
+
+/// Parses the sets of tools that `query` asks for with `tools`, such as `tools=delta_rounds`, for
+/// `identity`. Returns `None` if it does not say.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`: there is no such set. `FORBIDDEN`: the credential has it not.
+pub(super) fn sets(
+    query: &Query<'_>,
+    identity: &Identity,
+) -> Result<Option<Vec<Toolset>>, Failure> {
+    let Some(names) = query.text("tools") else { return Ok(None) };
+    let names = names.split(',').filter(|it| !it.is_empty());
+    let sets = Toolset::parse(names)?;
+    if let Identity::Participant(grant) = identity
+        && let Some(own) = &grant.tools
+        && let Some(other) = sets.iter().find(|it| !own.iter().any(|own| own == it.as_str()))
+    {
+        return Err(Failure::new(
+            "FORBIDDEN",
+            format!("your credential does not have the tools {}: leave them out", other.as_str()),
+        ));
+    }
+    Ok(Some(sets))
 }
 
 fn json(body: Vec<u8>) -> Response<Bytes> {

@@ -45,7 +45,7 @@ mod tool;
 mod trace;
 mod watch;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::{
@@ -73,10 +73,11 @@ use crate::{
 pub(crate) use self::{
     body::JsonText,
     call::{invalid_reply, scope},
-    changes::revision,
+    changes::{Page, WAIT_SECONDS_MAX, Wait, revision},
     cursor::Cursor,
     event::EventFormatter,
     listing::position_before,
+    permits::Permit,
     precondition::single,
     respond::merge_objects,
     streams::Streams,
@@ -235,7 +236,7 @@ impl Http {
         let in_flight = self.state.as_ref().map(|it| it.begin(&identity)).transpose()?.flatten();
         if operation.access == Access::Credential {
             expect_session(&identity)?;
-            Query::parse(head.uri.query(), operation.query)?;
+            let query = Query::parse(head.uri.query(), operation.query)?;
             let mcp_request = mcp::McpRequest {
                 engine,
                 keys: &self.keys,
@@ -244,6 +245,8 @@ impl Http {
                 identity: &identity,
                 headers: &head.headers,
                 body: body.ok_or_else(too_large)?,
+                sets: mcp::sets(&query, &identity)?,
+                in_flight: Mutex::new(in_flight),
             };
             return mcp_request.answer(operation.endpoint).await;
         }
@@ -258,7 +261,7 @@ impl Http {
         if operation.access == Access::Admin && identity != Identity::Admin {
             return Err(Failure::new(
                 "FORBIDDEN",
-                "only the operator may do this: send the admin key as the bearer token",
+                "only the operator may do this; report what you need and go on without it",
             ));
         }
         let call = Call {

@@ -178,7 +178,7 @@ const fn open(
 }
 
 const fn credential(method: Method, endpoint: Endpoint) -> Operation {
-    Operation { method, template: "/mcp", endpoint, access: Access::Credential, query: &[] }
+    Operation { method, template: "/mcp", endpoint, access: Access::Credential, query: &["tools"] }
 }
 
 const fn admin(

@@ -18,7 +18,8 @@ static MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Header of the tools' argument `session`, which declares it with `x-mcp-header`.
 static MCP_PARAM_SESSION: HeaderName = HeaderName::from_static("mcp-param-session");
 
-/// Checks that the headers of a modern request match its body.
+/// Checks that the headers of a modern request match its body; `is_admin` is true if it has the
+/// admin key.
 ///
 /// # Errors
 ///
@@ -27,6 +28,7 @@ pub(crate) fn check(
     headers: &HeaderMap,
     message: &Message<'_>,
     params: &Params<'_>,
+    is_admin: bool,
 ) -> Result<(), Fault> {
     let method = single(headers, &MCP_METHOD)?.ok_or_else(|| missing("Mcp-Method", "method"))?;
     if method != message.method {
@@ -46,19 +48,21 @@ pub(crate) fn check(
         }
     }
     if message.method == "tools/call" {
-        check_session(headers, params)?;
+        check_session(headers, params, is_admin)?;
     }
     Ok(())
 }
 
-/// Checks that the tools' argument `session` and its header match, or that both are missing.
-fn check_session(headers: &HeaderMap, params: &Params<'_>) -> Result<(), Fault> {
+/// Checks that the tools' argument `session` and its header match, or that both are missing. Only
+/// the tools of the admin have the argument; theirs reject it from others.
+fn check_session(headers: &HeaderMap, params: &Params<'_>, is_admin: bool) -> Result<(), Fault> {
     const HEADER: &str = "Mcp-Param-Session";
     let arguments = Params::parse(params.get("arguments"), "arguments").unwrap_or_default();
     let header_value = decode(headers, &MCP_PARAM_SESSION, HEADER)?;
     match (header_value, text(&arguments, "session")) {
         (None, None) => Ok(()),
         (Some(header_value), Some(expected)) if header_value == expected => Ok(()),
+        (None, Some(_)) if !is_admin => Ok(()),
         (None, Some(_)) => Err(missing(HEADER, "arguments.session")),
         (Some(_), _) => Err(differs(HEADER, "arguments.session")),
     }

@@ -10,6 +10,7 @@
 //! - An error of the tool is a result that an agent can act on. An invalid credential is an HTTP
 //!   error, so that the program around the agent notices.
 
+mod arguments;
 mod completion;
 mod fault;
 mod handshake;
@@ -22,6 +23,7 @@ mod notice;
 mod params;
 mod prompts;
 mod resources;
+mod result_text;
 mod server;
 mod skill;
 mod tools;
@@ -29,7 +31,10 @@ mod update;
 mod uri;
 mod version;
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex},
+};
 
 use http::HeaderMap;
 use rmcp::model::{CacheScope, EmptyObject, ErrorCode, ProtocolVersion};
@@ -46,7 +51,8 @@ use self::{legacy::Handshake, params::Params};
 use crate::{
     Engine,
     credential::{Identity, Keys},
-    http::{Streams, ToolRequest, Watch, invalid_reply, scope},
+    http::{Permit, Streams, ToolRequest, Wait, Watch, invalid_reply, scope},
+    tools::Toolset,
 };
 
 /// Caller, engine and version of a request.
@@ -58,6 +64,10 @@ pub(crate) struct Context<'r, E> {
     /// Credential as it was sent: a stream checks it repeatedly.
     pub(crate) authorization: &'r str,
     pub(crate) version: Version,
+    /// Sets of tools that the connection asks for; `None` if it does not say.
+    pub(crate) sets: Option<&'r [Toolset]>,
+    /// Permit to give back when the request begins to wait.
+    pub(crate) in_flight: &'r Mutex<Option<Permit>>,
     /// Handshake of the request, in an older version.
     pub(crate) handshake: Option<Arc<Handshake>>,
     /// True if handshakes are supported.
@@ -159,11 +169,15 @@ impl MethodResult {
 /// # Errors
 ///
 /// See [`Version::of`]; header mismatch (-32020).
-pub(crate) fn version(headers: &HeaderMap, message: &Message<'_>) -> Result<Version, Fault> {
+pub(crate) fn version(
+    headers: &HeaderMap,
+    message: &Message<'_>,
+    is_admin: bool,
+) -> Result<Version, Fault> {
     let params = Params::parse(message.params, "params")?;
     let version = Version::of(headers, message, &params)?;
     if version.is_modern() && message.id.is_some() {
-        headers::check(headers, message, &params)?;
+        headers::check(headers, message, &params, is_admin)?;
     }
     Ok(version)
 }
@@ -195,7 +209,7 @@ pub(crate) async fn answer<E: Engine>(
     let is_modern = context.version.is_modern();
     let result = match &*message.method {
         "tools/call" => tools::call(context, &params).await,
-        "tools/list" => tools::list(context, &params),
+        "tools/list" => tools::list(context, &params).await,
         "resources/list" => resources::list(context, &params).await,
         "resources/templates/list" => resources::list_templates(&params),
         "resources/read" => resources::read(context, &params).await,
@@ -308,11 +322,9 @@ impl<E: Engine> Context<'_, E> {
         self.engine.invoke(&scope(session), &self.caller(session)?, request).await
     }
 
-    /// Returns true if the caller may mint credentials for subagents.
-    pub(crate) fn may_mint(&self) -> bool {
-        match self.identity {
-            Identity::Admin => true,
-            Identity::Participant(grant) => grant.participant == "orchestrator",
-        }
+    /// Returns a wait of at most `seconds` for changes of the bucket `scope`.
+    fn wait<'w>(&'w self, scope: &'w str, caller: &'w Caller, seconds: u64) -> Wait<'w, E> {
+        let (engine, streams, in_flight) = (self.engine, self.streams, self.in_flight);
+        Wait { engine, streams, scope, caller, in_flight, seconds }
     }
 }

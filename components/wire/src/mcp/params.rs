@@ -12,7 +12,7 @@ use super::fault::Fault;
 use crate::http::JsonText;
 
 /// Members of an object, in the order sent; no name occurs twice.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Params<'b>(Vec<(Cow<'b, str>, &'b RawValue)>);
 
 impl<'b> Params<'b> {

@@ -1,34 +1,34 @@
 //! The tools: lists and calls.
 //!
-//! The definitions are in [`crate::tools`]. Requests and replies of `shared_context` and
-//! `delta_rounds` are passed on without parsing, except for the argument `session`, which belongs
-//! to the wire, and for whether the tool lists the action.
+//! The definitions are in [`crate::tools`]; `arguments` checks a call against them. Replies of the
+//! session are passed on as structured content, and in short as text (`result_text`).
 //!
 //! # Invariants
 //!
 //! - An error that an agent can correct is a result with `isError` and the error object of the JSON
 //!   tool: its code, and the next step.
-//! - A tool rejects an action that it does not list for any role: a client that allowed one tool
-//!   did not allow the other.
+//! - A tool performs only what it lists, and only for callers that it is listed to: a client that
+//!   allowed one tool did not allow another.
 
-use std::borrow::Cow;
-
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use shared_context_codec::{Failure, Reply, System, actions};
+use shared_context_codec::{Failure, Reply, nearest, shorten};
+use shared_context_core::Role;
 
 use super::{
-    Cache, Context, MethodResult, Rejection, fault::Fault, params::Params, server::one_page,
+    Cache, Context, MethodResult, Rejection, arguments, fault::Fault, params::Params, result_text,
+    server::one_page,
 };
 use crate::{
     Engine,
-    http::invalid_reply,
+    credential::Identity,
+    http::{Page, ToolRequest, WAIT_SECONDS_MAX, invalid_reply, scope},
     mint::{self, Invitation},
-    tools,
+    tools::{self, ADD_SUBAGENT, Tool, Toolset},
 };
 
-/// `tools/list`: the same bytes each time for callers of one role.
-pub(crate) fn list<E: Engine>(
+/// `tools/list`: the tools of the caller's role, of the sets that it uses.
+pub(crate) async fn list<E: Engine>(
     context: &Context<'_, E>,
     params: &Params<'_>,
 ) -> Result<MethodResult, Rejection> {
@@ -37,8 +37,8 @@ pub(crate) fn list<E: Engine>(
         tools: &'t RawValue,
     }
     one_page(params)?;
-    let tools = tools::tools_json(context.may_mint());
-    let tools: &RawValue = serde_json::from_str(tools).map_err(|_| invalid_reply())?;
+    let tools = tools::tools_json(context.role(), &context.used_sets().await?);
+    let tools: &RawValue = serde_json::from_str(&tools).map_err(|_| invalid_reply())?;
     Ok(MethodResult::new(&ListToolsResult { tools })?.cached(Cache::Own))
 }
 
@@ -48,74 +48,111 @@ pub(crate) async fn call<E: Engine>(
     params: &Params<'_>,
 ) -> Result<MethodResult, Rejection> {
     let name = params.required_text("name")?;
-    let given = params.get("arguments");
-    let arguments = Params::parse(given, "arguments")?;
-    let outcome = match &*name {
-        "shared_context" => json_tool(context, System::Store, given, arguments).await,
-        "delta_rounds" => json_tool(context, System::Rounds, given, arguments).await,
-        "subagent" => subagent(context, &arguments).await,
-        unknown => {
-            let shown: String = unknown.chars().take(80).collect();
-            let there_is = if context.may_mint() {
-                "there are shared_context, delta_rounds and subagent"
-            } else {
-                "there are shared_context and delta_rounds"
-            };
-            let message = format!("Unknown tool: {shown}; {there_is}");
-            return Err(Fault::invalid_params(message).into());
-        }
+    let arguments = Params::parse(params.get("arguments"), "arguments")?;
+    let Some(tool) = tools::named(&name) else {
+        return Err(Fault::invalid_params(unknown(&name, &arguments, context.role())).into());
+    };
+    let outcome = match context.check_tool(tool) {
+        Ok(()) => perform(context, tool, &arguments).await,
+        Err(failure) => Err(failure),
     };
     match outcome {
-        Ok(reply) => result(&reply, None),
+        Ok((action, reply)) => result(&reply, result_text::of_reply(action, &reply), None),
         // The program around the agent must present another credential.
         Err(failure) if failure.code == "UNAUTHENTICATED" => Err(Rejection::Http(failure)),
-        Err(failure) => result(&failure.to_json(), Some(&failure)),
-    }
-}
-
-/// Performs a request of the JSON tool on the named session, or that of the credential, as the tool
-/// of `system`.
-async fn json_tool<E: Engine>(
-    context: &Context<'_, E>,
-    system: System,
-    given: Option<&RawValue>,
-    arguments: Params<'_>,
-) -> Result<Vec<u8>, Failure> {
-    check_listed(system, &arguments)?;
-    let named = session(&arguments)?;
-    let session = context.session(named.as_deref())?;
-    let Reply { body, .. } = if arguments.has("session") {
-        let request =
-            serde_json::to_vec(&arguments.without("session")).map_err(|_| invalid_reply())?;
-        context.invoke_bytes(session, &request).await?
-    } else {
-        let request = given.map_or("{}", RawValue::get);
-        context.invoke_bytes(session, request.as_bytes()).await?
-    };
-    Ok(body)
-}
-
-/// Rejects an action that the tool of `system` does not list for any role. The JSON tool rejects
-/// unknown actions.
-fn check_listed(system: System, arguments: &Params<'_>) -> Result<(), Failure> {
-    let Ok(Some(action)) = arguments.text("action") else { return Ok(()) };
-    let Some(known) = actions().find(|it| it.name == action) else { return Ok(()) };
-    let (name, tool) = (known.name, tools::name(system).unwrap_or_default());
-    match tools::listed_by(known) {
-        Some(listed_by) if listed_by == tool => Ok(()),
-        Some(listed_by) => {
-            Err(malformed(format!("{tool} has no action {name}; call the tool {listed_by} for it")))
+        Err(failure) => {
+            result(&failure.to_json(), Some(result_text::of_failure(&failure)), Some(&failure))
         }
-        None => Err(malformed(format!(
-            "{tool} has no action {name}; no tool has: the operator asks for it over HTTP, at \
-             POST /v1/sessions/{{session}}/shared_context"
-        ))),
     }
 }
 
-/// Invites a subagent: mints a credential for it.
-async fn subagent<E: Engine>(
+/// Performs a call of `tool` on the named session, or that of the credential. Returns the action
+/// and its reply.
+async fn perform<E: Engine>(
     context: &Context<'_, E>,
+    tool: &'static Tool,
+    arguments: &Params<'_>,
+) -> Result<(&'static str, Vec<u8>), Failure> {
+    let action = arguments::check(tool, arguments, context.role() == Role::Admin)?;
+    let named = arguments.text("session").map_err(argument_error)?;
+    let session = context.session(named.as_deref())?;
+    let reply = match action {
+        ADD_SUBAGENT => add_subagent(context, session, arguments).await?,
+        "changes" => changes(context, session, arguments).await?.body,
+        "read_state" => {
+            wait_for_round(context, session, arguments).await?;
+            let arguments = arguments.clone().without("since");
+            context.invoke_bytes(session, &arguments::request(action, &arguments)).await?.body
+        }
+        _ => context.invoke_bytes(session, &arguments::request(action, arguments)).await?.body,
+    };
+    Ok((action, reply))
+}
+
+/// Reads changes, and waits for the first if the call says so.
+async fn changes<E: Engine>(
+    context: &Context<'_, E>,
+    session: &str,
+    arguments: &Params<'_>,
+) -> Result<Reply, Failure> {
+    let request = |since: Option<u64>| {
+        let request = ToolRequest::new("changes").with("since", since);
+        let request = request.with("keys", arguments.get("keys"));
+        request.with("except_own", arguments.get("except_own"))
+    };
+    wait(context, session, arguments, request, |page| !page.changes.is_empty()).await
+}
+
+/// Waits until a round opens or closes after the revision `since`, if the call says how long.
+async fn wait_for_round<E: Engine>(
+    context: &Context<'_, E>,
+    session: &str,
+    arguments: &Params<'_>,
+) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    struct Change<'c> {
+        action: &'c str,
+    }
+    if arguments.get("wait_seconds").is_none() {
+        return Ok(());
+    }
+    if arguments.get("since").is_none() {
+        return Err(malformed("wait_seconds needs since: the revision of the state that you know"));
+    }
+    let is_turn = |change: &&RawValue| {
+        let change: Result<Change<'_>, _> = serde_json::from_str(change.get());
+        change.is_ok_and(|it| ["open_round", "close_round"].contains(&it.action))
+    };
+    let request = |since: Option<u64>| ToolRequest::new("changes").with("since", since);
+    let has_turn = |page: &Page<'_>| page.changes.iter().any(|it| is_turn(it));
+    wait(context, session, arguments, request, has_turn).await.map(drop)
+}
+
+/// Reads changes with `request` until a page is as `is_wanted`, for at most `wait_seconds`.
+async fn wait<E: Engine>(
+    context: &Context<'_, E>,
+    session: &str,
+    arguments: &Params<'_>,
+    request: impl Fn(Option<u64>) -> ToolRequest,
+    is_wanted: impl Fn(&Page<'_>) -> bool,
+) -> Result<Reply, Failure> {
+    let number = |name| arguments.read::<u64>(name, "a whole number").map_err(argument_error);
+    let seconds = number("wait_seconds")?.unwrap_or_default();
+    if seconds > WAIT_SECONDS_MAX {
+        return Err(malformed(format!(
+            "wait_seconds must be 0 to {WAIT_SECONDS_MAX}; call again when the time is up"
+        )));
+    }
+    let caller = context.caller(session)?;
+    let scope = scope(session);
+    let wait = context.wait(&scope, &caller, seconds);
+    wait.for_page(number("since")?, request, is_wanted).await
+}
+
+/// Mints the credential for a subagent.
+async fn add_subagent<E: Engine>(
+    context: &Context<'_, E>,
+    session: &str,
     arguments: &Params<'_>,
 ) -> Result<Vec<u8>, Failure> {
     #[derive(Serialize)]
@@ -124,21 +161,12 @@ async fn subagent<E: Engine>(
         #[serde(flatten)]
         issued: I,
     }
-    const KNOWN: [&str; 5] = ["task", "id", "ttl_seconds", "keys", "session"];
-    if let Some(unknown) = arguments.names().find(|it| !KNOWN.contains(it)) {
-        let shown: String = unknown.chars().take(80).collect();
-        let message = format!("subagent has no argument {shown:?}, it knows {}", KNOWN.join(", "));
-        return Err(malformed(message));
-    }
-    let named = session(arguments)?;
-    let session = context.session(named.as_deref())?;
     let task = arguments.required_text("task").map_err(argument_error)?;
     let id = arguments.text("id").map_err(argument_error)?;
     // A colon would move text from one to the other.
-    let named = [("task", Some(&task)), ("id", id.as_ref())];
-    let has_colon = |it: &(&str, Option<&Cow<'_, str>>)| it.1.is_some_and(|it| it.contains(':'));
-    if let Some((name, _)) = named.into_iter().find(has_colon) {
-        return Err(malformed(format!("{name} holds a colon; task and id are separate arguments")));
+    let has_colon = |it: Option<&str>| it.is_some_and(|it| it.contains(':'));
+    if has_colon(Some(&task)) || has_colon(id.as_deref()) {
+        return Err(malformed("task and id hold no colon; they are separate arguments"));
     }
     let participant = match id {
         Some(id) => format!("subagent:{task}:{id}"),
@@ -146,12 +174,9 @@ async fn subagent<E: Engine>(
     };
     let invitation = Invitation {
         participant,
-        ttl_seconds: arguments
-            .read("ttl_seconds", "a whole number of seconds, such as 3600")
-            .map_err(argument_error)?,
-        keys: arguments
-            .read("keys", "a list of key patterns, such as [\"inv_*\"]")
-            .map_err(argument_error)?,
+        ttl_seconds: arguments.read("ttl_seconds", "a whole number").map_err(argument_error)?,
+        keys: arguments.read("keys", "a list of key patterns").map_err(argument_error)?,
+        tools: None,
     };
     let caller = context.caller(session)?;
     let (engine, keys) = (context.engine, context.keys);
@@ -160,9 +185,106 @@ async fn subagent<E: Engine>(
     serde_json::to_vec(&SubagentReply { session, issued }).map_err(|_| invalid_reply())
 }
 
-/// Returns the argument `session`, if it is given.
-fn session(arguments: &Params<'_>) -> Result<Option<String>, Failure> {
-    arguments.text("session").map(|it| it.map(Into::into)).map_err(argument_error)
+/// Describes a tool that does not exist, with the tool that was most likely meant.
+fn unknown(name: &str, arguments: &Params<'_>, role: Role) -> String {
+    let shown = shorten(name, 80);
+    let named = arguments.text("action").ok().flatten();
+    let action = named.as_deref().unwrap_or(name);
+    let action = action.trim_start_matches("shared_").trim_start_matches("context_");
+    let listed: Vec<&Tool> = tools::of_role(role).collect();
+    let actions = || listed.iter().flat_map(|it| it.calls.actions()).copied();
+    let meant = nearest(action, actions().chain(["read"])).map(|it| match it {
+        "read" => "read_batch",
+        it => it,
+    });
+    let performs = meant.and_then(|it| Some((it, tools::with_action(it)?)));
+    let next = match performs {
+        Some((action, tool)) if tool.calls.actions().len() > 1 => {
+            format!("call {} with the action {action}", tool.name)
+        }
+        Some((_, tool)) => format!("call {}", tool.name),
+        None => match nearest(name, listed.iter().map(|it| it.name)) {
+            Some(nearest) => format!("call {nearest}"),
+            None => {
+                let names: Vec<&str> = listed.iter().map(|it| it.name).collect();
+                format!("there are {}", names.join(", "))
+            }
+        },
+    };
+    format!("Unknown tool: {shown}; {next}")
+}
+
+impl<E: Engine> Context<'_, E> {
+    /// Returns the role of the caller.
+    pub(super) fn role(&self) -> Role {
+        match self.identity {
+            Identity::Admin => Role::Admin,
+            Identity::Participant(grant) if grant.participant == "orchestrator" => {
+                Role::Orchestrator
+            }
+            Identity::Participant(_) => Role::Agent,
+        }
+    }
+
+    /// Returns the sets of tools that the caller uses besides the working memory: those that the
+    /// connection asks for, else those of the credential, else those of the session.
+    async fn used_sets(&self) -> Result<Vec<Toolset>, Rejection> {
+        #[derive(Deserialize)]
+        struct SessionReply {
+            config: ConfigReply,
+        }
+        #[derive(Deserialize)]
+        struct ConfigReply {
+            #[serde(default)]
+            tools: Vec<String>,
+        }
+        if let Some(sets) = self.sets {
+            return Ok(sets.to_vec());
+        }
+        let Identity::Participant(grant) = self.identity else { return Ok(Vec::new()) };
+        let names = match &grant.tools {
+            Some(names) => names.clone(),
+            // Rounds have no keys to which a credential could be limited.
+            None if !grant.keys.is_empty() => Vec::new(),
+            None => {
+                let shown = self.invoke(grant.scope.id(), ToolRequest::new("show_session")).await?;
+                let shown: SessionReply =
+                    serde_json::from_slice(&shown.body).map_err(|_| invalid_reply())?;
+                shown.config.tools
+            }
+        };
+        Ok(names.iter().filter_map(|it| Toolset::named(it)).collect())
+    }
+
+    /// Checks that `tool` is listed to this caller.
+    ///
+    /// # Errors
+    ///
+    /// `FORBIDDEN`.
+    fn check_tool(&self, tool: &Tool) -> Result<(), Failure> {
+        let forbidden = |message: String| Err(Failure::new("FORBIDDEN", message));
+        if tool.is_for_orchestrators && self.role() == Role::Agent {
+            return forbidden(format!(
+                "{} is for the orchestrator; write what you need from it to a key of your own",
+                tool.name
+            ));
+        }
+        let (name, set) = (tool.name, tool.set.as_str());
+        if tool.set == Toolset::SharedContext {
+            return Ok(());
+        }
+        if self.sets.is_some_and(|it| !it.contains(&tool.set)) {
+            return forbidden(format!("{name} is not among the tools of this connection"));
+        }
+        match self.identity {
+            Identity::Participant(grant)
+                if grant.tools.as_ref().is_some_and(|it| !it.iter().any(|it| it == set)) =>
+            {
+                forbidden(format!("{name} is not among the tools of your credential"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Converts an argument error to one that the agent gets as a result.
@@ -170,12 +292,17 @@ fn argument_error(fault: Fault) -> Failure {
     malformed(fault.error.message.into_owned())
 }
 
-fn malformed(message: String) -> Failure {
+fn malformed(message: impl Into<String>) -> Failure {
     Failure::new("MALFORMED_REQUEST", message)
 }
 
-/// Builds the result from `reply`, a JSON object: as structured content for programs, and as text.
-fn result(reply: &[u8], failure: Option<&Failure>) -> Result<MethodResult, Rejection> {
+/// Builds the result from `reply`, a JSON object: as structured content for programs, and as `text`
+/// for models; without a text of its own the JSON again.
+fn result(
+    reply: &[u8],
+    text: Option<String>,
+    failure: Option<&Failure>,
+) -> Result<MethodResult, Rejection> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct CallResult<'r> {
@@ -189,8 +316,9 @@ fn result(reply: &[u8], failure: Option<&Failure>) -> Result<MethodResult, Rejec
         text: &'r str,
     }
     let reply: &RawValue = serde_json::from_slice(reply).map_err(|_| invalid_reply())?;
+    let text = text.as_deref().unwrap_or(reply.get());
     let result = MethodResult::new(&CallResult {
-        content: [Text { r#type: "text", text: reply.get() }],
+        content: [Text { r#type: "text", text }],
         structured_content: reply,
         is_error: failure.is_some(),
     })?;

@@ -108,8 +108,8 @@ fn example() -> Value {
         "id": 1,
         "method": "tools/call",
         "params": {
-            "name": "shared_context",
-            "arguments": {"action": "list_keys"},
+            "name": "context_list",
+            "arguments": {},
             "_meta": {
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                 "io.modelcontextprotocol/clientCapabilities": {},

@@ -70,14 +70,13 @@ fn sessions() -> [Parameter; 10] {
         query(
             "role",
             json!({"enum": ["agent", "orchestrator"], "default": "orchestrator"}),
-            "Whom the tools are for: agents have no tool subagent and no actions of \
-             orchestrators.",
+            "Whom the tools are for: agents do not manage the session.",
         ),
     ]
 }
 
 /// Returns the query parameters about the content of one session.
-fn session() -> [Parameter; 7] {
+fn session() -> [Parameter; 8] {
     let mut prefix =
         query("prefix", of_form(PREFIX), "Only keys with this prefix, with or without its colon.");
     // The list of sessions has a parameter of the same name.
@@ -104,6 +103,13 @@ fn session() -> [Parameter; 7] {
             "wait",
             json!({"type": "integer", "minimum": 0, "maximum": WAIT_SECONDS_MAX, "default": 0}),
             "How many seconds to wait for a change.",
+        ),
+        query(
+            "tools",
+            json!({"type": "string", "pattern": "^[a-z_]*(,[a-z_]+)*$"}),
+            "The sets of tools that the connection uses besides the working memory, with commas \
+             between them: delta_rounds. When absent those of the credential, else those of the \
+             session.",
         ),
         query("participant", of_form(PARTICIPANT), "Whose prompt; the caller's own when absent."),
         query(
@@ -198,7 +204,7 @@ fn headers() -> [Parameter; 10] {
             "Mcp-Name",
             "The message's params.name or params.uri, where its method has one; 2026-07-28 asks \
              for it.",
-            "shared_context",
+            "context_list",
         ),
         header(
             "Mcp-Param-Session",

@@ -7,7 +7,7 @@ use shared_context_codec::schema::{
     bounds::{KEY_PATTERN, PARTICIPANT, SESSION_ID},
 };
 
-use shared_context_core::pattern::PATTERNS_MAX;
+use shared_context_core::{config::TOOL_SETS, pattern::PATTERNS_MAX};
 
 use crate::{credential::TTL_SECONDS, http::code::CODES};
 
@@ -167,6 +167,12 @@ fn credentials() -> Value {
                     "description": "The only keys that are there for the subagent: patterns in \
                                     which * stands for any text. All keys when absent.",
                 },
+                "tools": {
+                    "type": ["array", "null"],
+                    "items": {"type": "string", "enum": TOOL_SETS},
+                    "description": "The only sets of tools besides the working memory that the \
+                                    participant gets in MCP. Those of the session when absent.",
+                },
             },
             // Only a subagent's credential can be limited.
             "if": {"properties": {"participant": {"not": {"pattern": "^subagent:"}}}},
@@ -183,6 +189,11 @@ fn credentials() -> Value {
                     "type": "array",
                     "items": {"type": "string"},
                     "description": "The only keys it is for. Absent when it is for all.",
+                },
+                "tools": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "The sets of tools it is for. Absent when the session decides.",
                 },
             },
         },

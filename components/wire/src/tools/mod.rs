@@ -1,32 +1,35 @@
 //! Definitions of the tools for agents (spec 12.1).
 //!
-//! MCP lists `shared_context` with all actions of agents and orchestrators, and only `action`
-//! required. Optional members have a single type, so that clients that render forms or repeat
-//! arguments in headers support them. `delta_rounds` is a tool of its own, so that clients without
-//! rounds can hide it. The strict forms offer only the everyday part of the first tool. The
-//! orchestrator's program performs these calls, and mints credentials itself.
+//! MCP lists tools by what they do, so that a client can let an agent read without asking and ask
+//! before it deletes. Each belongs to a [`Toolset`]; those beyond the working memory are listed
+//! where a session uses them. The strict forms for function calling have the everyday part of the
+//! working memory as one tool, `shared_context`. The orchestrator's program performs these calls,
+//! and mints credentials itself.
 //!
-//! The tools are [`shared_context`], [`delta_rounds`] and [`subagent`]. `mcp::tools` performs the
-//! calls.
+//! `mcp::tools` performs the calls of MCP.
 //!
 //! # Invariant
 //!
 //! The definitions are the same bytes each time. The codec defines which actions exist, their roles
 //! and their members.
 
+mod context;
 mod delta_rounds;
 mod offer;
 mod schema;
 mod shared_context;
-mod subagent;
 #[cfg(test)]
 mod tests;
-
-use std::sync::LazyLock;
+mod tool;
 
 use serde::Serialize;
-use shared_context_codec::{ActionInfo, System};
 use shared_context_core::Role;
+
+pub(crate) use self::{
+    context::ADD_SUBAGENT,
+    schema::{Kind, Member},
+    tool::{Calls, Tool, Toolset},
+};
 
 /// Notation of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,39 +42,46 @@ pub(crate) enum Format {
     Anthropic,
 }
 
-/// Returns the array `tools` of MCP's `tools/list`: `shared_context` and `delta_rounds`. Callers
-/// that may invite others also get `subagent`, and more actions in the first two.
-pub(crate) fn tools_json(with_subagent: bool) -> &'static str {
-    static FOR_AGENTS: LazyLock<String> = LazyLock::new(|| {
-        to_json(&[shared_context::mcp(Role::Agent), delta_rounds::mcp(Role::Agent)])
-    });
-    static FOR_ORCHESTRATORS: LazyLock<String> = LazyLock::new(|| {
-        let role = Role::Orchestrator;
-        to_json(&[shared_context::mcp(role), subagent::mcp(), delta_rounds::mcp(role)])
-    });
-    if with_subagent { &FOR_ORCHESTRATORS } else { &FOR_AGENTS }
+/// Every tool of MCP, in the order they are listed.
+const TOOLS: [&Tool; 9] = [
+    &context::LIST,
+    &context::READ,
+    &context::CHANGES,
+    &context::WRITE,
+    &context::DELETE,
+    &context::SESSION,
+    &delta_rounds::READ,
+    &delta_rounds::PROPOSE,
+    &delta_rounds::MANAGE,
+];
+
+/// Returns the tools of MCP that callers of `role` may use, in the order they are listed.
+pub(crate) fn of_role(role: Role) -> impl Iterator<Item = &'static Tool> {
+    TOOLS.into_iter().filter(move |it| role != Role::Agent || !it.is_for_orchestrators)
 }
 
-/// Returns the name of the tool with the actions of `system`, if there is one.
-pub(crate) fn name(system: System) -> Option<&'static str> {
-    match system {
-        System::Store => Some(shared_context::NAME),
-        System::Rounds => Some(delta_rounds::NAME),
-        System::Projects => None,
-    }
+/// Returns the tool of MCP named `name`.
+pub(crate) fn named(name: &str) -> Option<&'static Tool> {
+    TOOLS.into_iter().find(|it| it.name == name)
 }
 
-/// Returns the name of the tool that lists `action` in MCP, if any; actions of the admin alone are
-/// in none.
-pub(crate) fn listed_by(action: &ActionInfo) -> Option<&'static str> {
-    let is_listed = [Role::Agent, Role::Orchestrator].iter().any(|it| action.roles.contains(it));
-    name(action.system).filter(|_| is_listed)
+/// Returns the tool of MCP that performs `action`, if there is one.
+pub(crate) fn with_action(action: &str) -> Option<&'static Tool> {
+    TOOLS.into_iter().find(|it| it.calls.actions().contains(&action))
 }
 
-/// Returns `{"tools":[…]}` for an agent or an orchestrator.
+/// Returns the array `tools` of MCP's `tools/list` for a caller of `role` that uses `sets` besides
+/// the working memory. The admin's tools need the argument `session`.
+pub(crate) fn tools_json(role: Role, sets: &[Toolset]) -> String {
+    let is_listed = |it: &&Tool| it.set == Toolset::SharedContext || sets.contains(&it.set);
+    let listed: Vec<_> = of_role(role).filter(is_listed).map(|it| it.definition(role)).collect();
+    to_json(&listed)
+}
+
+/// Returns `{"tools":[…]}` for callers of `role`; in MCP with every set.
 pub(crate) fn definition(format: Format, role: Role) -> String {
     let tools = match format {
-        Format::Mcp => tools_json(role != Role::Agent).to_owned(),
+        Format::Mcp => tools_json(role, &Toolset::ALL),
         Format::OpenAi => to_json(&[shared_context::openai(role)]),
         Format::Anthropic => to_json(&[shared_context::anthropic(role)]),
     };

@@ -3,22 +3,21 @@
 //! Invariant: members are written in the given order, in which models in strict mode fill them.
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
-use serde_json::Value;
 
 /// One member of a tool's arguments.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Member {
+pub(crate) struct Member {
     /// Name.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// Type.
-    pub(super) kind: Kind,
-    /// Description beyond the name; often empty.
-    pub(super) about: &'static str,
+    pub(crate) kind: Kind,
+    /// Description beyond the name.
+    pub(crate) about: &'static str,
 }
 
 /// Type of a member.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A text.
     Text,
     /// The session's id: a text that MCP clients repeat in the header `Mcp-Param-Session`, where a
@@ -37,8 +36,8 @@ pub(super) enum Kind {
     Any,
     /// A list of texts.
     Texts,
-    /// A list of objects with optional members.
-    Objects(&'static [Member]),
+    /// A list of objects: their members, and the names of those that must be sent.
+    Objects(&'static [Member], &'static [&'static str]),
 }
 
 /// Notation of optional members.
@@ -61,48 +60,52 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Creates the schema of the member `needed` and the `optional` members.
+    /// Creates the schema of the member `action`, if there is one, and of `members`. Those in
+    /// `required` must be sent; the others are noted as `how` says.
     pub(super) fn new(
-        needed: RequiredMember,
-        optional: impl IntoIterator<Item = Member>,
+        action: Option<ActionMember>,
+        members: Vec<Member>,
+        required: &[&'static str],
         how: Optional,
     ) -> Self {
-        let optional: Vec<Member> = optional.into_iter().collect();
-        let mut required = vec![needed.name];
-        if how == Optional::Null {
-            required.extend(optional.iter().map(|it| it.name));
+        let mut needed: Vec<&'static str> = action.iter().map(|_| "action").collect();
+        match how {
+            Optional::Omitted => needed.extend(required),
+            Optional::Null => needed.extend(members.iter().map(|it| it.name)),
         }
-        let properties = Properties { needed, optional, how };
-        Self { r#type: "object", properties, required, additional_properties: false }
+        let nullable = members.iter().map(|it| it.name).filter(|it| !required.contains(it));
+        let nullable = if how == Optional::Null { nullable.collect() } else { Vec::new() };
+        let properties = Properties { action, members, nullable };
+        Self { r#type: "object", properties, required: needed, additional_properties: false }
     }
 }
 
-/// The required member: a text.
+/// The member `action`.
 #[derive(Debug)]
-pub(super) struct RequiredMember {
-    /// Name.
-    pub(super) name: &'static str,
-    /// Allowed texts; empty for any.
+pub(super) struct ActionMember {
+    /// Allowed actions.
     pub(super) one_of: Vec<&'static str>,
-    /// Description beyond the name.
+    /// Description.
     pub(super) about: String,
 }
 
 #[derive(Debug)]
 struct Properties {
-    needed: RequiredMember,
-    optional: Vec<Member>,
-    how: Optional,
+    action: Option<ActionMember>,
+    members: Vec<Member>,
+    /// Members that may be null.
+    nullable: Vec<&'static str>,
 }
 
 impl Serialize for Properties {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.optional.len().saturating_add(1)))?;
-        let RequiredMember { name, one_of, about } = &self.needed;
-        let needed = Property { r#enum: one_of, ..Property::of(Kind::Text, about, None) };
-        map.serialize_entry(name, &needed)?;
-        for member in &self.optional {
-            let null = (self.how == Optional::Null).then_some("null");
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(ActionMember { one_of, about }) = &self.action {
+            let property = Property { r#enum: one_of, ..Property::of(Kind::Text, about, None) };
+            map.serialize_entry("action", &property)?;
+        }
+        for member in &self.members {
+            let null = self.nullable.contains(&member.name).then_some("null");
             map.serialize_entry(member.name, &Property::of(member.kind, member.about, null))?;
         }
         map.end()
@@ -134,9 +137,11 @@ impl<'a> Property<'a> {
             Kind::Number => (Some("number"), None),
             Kind::Boolean => (Some("boolean"), None),
             Kind::Any => (None, None),
-            Kind::Texts => (Some("array"), Some(Items { r#type: "string", properties: &[] })),
-            Kind::Objects(properties) => {
-                (Some("array"), Some(Items { r#type: "object", properties }))
+            Kind::Texts => {
+                (Some("array"), Some(Items { r#type: "string", properties: &[], required: &[] }))
+            }
+            Kind::Objects(properties, required) => {
+                (Some("array"), Some(Items { r#type: "object", properties, required }))
             }
         };
         let any_of = if let Kind::Any = kind { &ANY[..] } else { &[] };
@@ -184,6 +189,8 @@ struct Items {
     r#type: &'static str,
     #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "members")]
     properties: &'static [Member],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    required: &'static [&'static str],
 }
 
 fn members<S: Serializer>(members: &[Member], serializer: S) -> Result<S::Ok, S::Error> {
@@ -196,13 +203,35 @@ fn members<S: Serializer>(members: &[Member], serializer: S) -> Result<S::Ok, S:
 #[serde(rename_all = "camelCase")]
 pub(super) struct McpTool {
     pub(super) name: &'static str,
-    pub(super) title: &'static str,
     pub(super) description: &'static str,
     pub(super) input_schema: Arguments,
-    pub(super) output_schema: Value,
-    pub(super) annotations: Value,
+    pub(super) annotations: Hints,
     #[serde(rename = "_meta")]
     pub(super) meta: Meta,
+}
+
+/// What a tool does, as hints for clients. The hints of MCP that are not given have their default
+/// value: not read-only, not idempotent.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Hints {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_only_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destructive_hint: Option<bool>,
+    open_world_hint: bool,
+}
+
+impl Hints {
+    /// It changes nothing.
+    pub(super) const READS: Self =
+        Self { read_only_hint: Some(true), destructive_hint: None, open_world_hint: false };
+    /// It changes something, and what was there is kept: as an earlier version, or beside it.
+    pub(super) const ADDS: Self =
+        Self { read_only_hint: None, destructive_hint: Some(false), open_world_hint: false };
+    /// It may remove something.
+    pub(super) const REMOVES: Self =
+        Self { read_only_hint: None, destructive_hint: Some(true), open_world_hint: false };
 }
 
 /// Metadata of a tool besides MCP's own members. It comes last, so that the tool's tokens can be

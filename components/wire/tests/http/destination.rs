@@ -157,6 +157,7 @@ fn an_invalid_credential_is_not_routed_to_a_host() {
         participant: "subagent:analysis".to_owned(),
         credential: Credential { incarnation: 1, epoch: 1 },
         keys: Vec::new(),
+        tools: None,
     };
     let others = Keys::new(&[7; 32], ADMIN_KEY).unwrap();
     let forged = others.mint(&grant, Timestamp(START_MS), 60).unwrap().credential;
@@ -174,6 +175,7 @@ fn a_project_and_a_session_of_one_id_are_different_destinations() {
             participant: "orchestrator".to_owned(),
             credential: Credential { incarnation: 1, epoch: 1 },
             keys: Vec::new(),
+            tools: None,
         };
         format!("Bearer {}", keys.mint(&grant, Timestamp(START_MS), 60).unwrap().credential)
     };

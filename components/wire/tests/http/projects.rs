@@ -13,6 +13,7 @@ fn credential(kind: ScopeKind, id: &str) -> String {
         participant: "orchestrator".to_owned(),
         credential: Credential { incarnation: 1, epoch: START_MS },
         keys: Vec::new(),
+        tools: None,
     };
     let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
     keys.mint(&grant, Timestamp(START_MS), 3600).unwrap().credential
@@ -52,9 +53,9 @@ fn only_the_admin_creates_lists_and_deletes_projects() {
     bench.check_as(ADMIN_KEY, "PUT /v1/projects/p", &[], "", 201, "");
     let project = credential(ScopeKind::Project, "p");
     bench.check_as(&project, "GET /v1/projects/p", &[], "", 200, r#""project_id":"p""#);
-    bench.check_as(&project, "DELETE /v1/projects/p", &[], "", 403, "only the admin");
-    bench.check_as(&project, "PUT /v1/projects/p", &[], "", 403, "only the admin");
-    bench.check_as(&project, "GET /v1/projects", &[], "", 403, "admin key");
+    bench.check_as(&project, "DELETE /v1/projects/p", &[], "", 403, "only the operator");
+    bench.check_as(&project, "PUT /v1/projects/p", &[], "", 403, "only the operator");
+    bench.check_as(&project, "GET /v1/projects", &[], "", 403, "only the operator");
     bench.check_as(&bench.orchestrator, "PUT /v1/projects/q", &[], "", 401, "session s");
 }
 

@@ -67,10 +67,10 @@ fn an_invalid_request_on_rounds_is_rejected() {
     let bench = Bench::new();
     post(&bench, "", "", 201, "");
     post(&bench, "/deltas", "", 400, "the body is empty, it must be a JSON object; for example");
-    post(&bench, "/deltas", "{}", 400, "missing field `deltas`");
+    post(&bench, "/deltas", "{}", 400, "propose_deltas needs deltas");
     post(&bench, "/deltas", r#"{"deltas":[],"round":1}"#, 400, "no member");
     post(&bench, "/close", r#"{"request_id":"a"}"#, 400, r#"no member \"request_id\""#);
-    post(&bench, "/deltas", r#"{"deltas":{}}"#, 400, "deltas: invalid type");
+    post(&bench, "/deltas", r#"{"deltas":{}}"#, 400, "deltas must be a list, not an object");
     let nowhere = BIND.replace("$.bindings", "bindings");
     let error = post(&bench, "/deltas", &nowhere, 400, "INVALID_PATH").json();
     assert_eq!(error["error"]["delta"], 1);

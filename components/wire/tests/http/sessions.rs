@@ -51,7 +51,7 @@ fn creating_an_invalid_session_is_rejected() {
     bench.check_as(ADMIN_KEY, "POST /v1/sessions", &text, "{}", 415, "application/json");
     for token in [&bench.orchestrator, &bench.agent] {
         let body = r#"{"session_id":"u"}"#;
-        bench.check_as(token, "POST /v1/sessions", &[], body, 403, "send the admin key");
+        bench.check_as(token, "POST /v1/sessions", &[], body, 403, "only the operator");
         bench.check_as(token, "GET /v1/sessions", &[], "", 403, "FORBIDDEN");
     }
 }
@@ -131,7 +131,11 @@ fn a_subagents_credential_can_be_limited_to_keys() {
     check("GET /v1/sessions/s/entries/phase", 404, "KEY_NOT_FOUND");
     check("PUT /v1/sessions/s/entries/inv_2", 201, r#""written_by":"subagent:a""#);
     for key in ["phase", "never"] {
-        check(&format!("PUT /v1/sessions/s/entries/{key}"), 403, "match inv_*, scope; write one");
+        check(
+            &format!("PUT /v1/sessions/s/entries/{key}"),
+            403,
+            "match inv_*, scope; write to one",
+        );
         check(&format!("DELETE /v1/sessions/s/entries/{key}"), 403, "FORBIDDEN");
     }
     check("GET /v1/sessions/s/prompt", 200, "only keys that match inv_*, scope;");

@@ -147,7 +147,6 @@ fn a_malformed_reply_of_the_engine_is_a_server_error() {
 #[test]
 fn every_offered_action_works_with_its_required_members() {
     for (format, schema, is_null_sent) in [
-        ("mcp", "/tools/0/inputSchema", false),
         ("openai", "/tools/0/function/parameters", true),
         ("anthropic", "/tools/0/input_schema", false),
     ] {

@@ -46,6 +46,20 @@ impl Bench {
         self.send(token, "POST /mcp", &all, body.to_owned())
     }
 
+    /// Sends a valid modern request to `/mcp` with `query`.
+    pub(crate) fn modern_at(
+        &self,
+        token: &str,
+        query: &str,
+        method: &str,
+        params: Value,
+    ) -> TestResponse {
+        let (headers, body) = modern_request(method, params);
+        let mut all: Vec<(&str, &str)> = headers.iter().map(|(n, v)| (&**n, &**v)).collect();
+        all.extend([("content-type", "application/json"), ("accept", "application/json")]);
+        self.send(token, &format!("POST /mcp{query}"), &all, body.to_string())
+    }
+
     /// Sends a valid modern request.
     pub(crate) fn modern(&self, token: &str, method: &str, params: Value) -> TestResponse {
         let (headers, body) = modern_request(method, params);
@@ -104,10 +118,10 @@ impl Bench {
         seen.header("mcp-session-id").to_owned()
     }
 
-    /// Calls the tool `shared_context` and returns its result.
+    /// Calls the tool `name` and returns its result.
     #[track_caller]
-    pub(crate) fn call(&self, token: &str, arguments: Value) -> Value {
-        let params = json!({"name": "shared_context", "arguments": arguments});
+    pub(crate) fn call(&self, token: &str, name: &str, arguments: Value) -> Value {
+        let params = json!({"name": name, "arguments": arguments});
         self.modern_result(token, "tools/call", params)
     }
 }

@@ -105,8 +105,7 @@ fn a_missing_credential_gets_a_challenge_with_metadata() {
 fn a_revoked_credential_gets_http_401() {
     let bench = Bench::new();
     bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/revoke", &[], "", 200, "");
-    let arguments = json!({"action": "list_keys"});
-    let params = json!({"name": "shared_context", "arguments": arguments});
+    let params = json!({"name": "context_list", "arguments": {}});
     let seen = bench.modern(&bench.agent, "tools/call", params);
     assert_eq!(seen.status, 401, "{seen:?}");
     assert!(seen.header("www-authenticate").contains("resource_metadata="));

@@ -4,19 +4,34 @@ use bytes::Bytes;
 use http::{HeaderValue, Request};
 use serde_json::{Value, json};
 
-use crate::{bench::Bench, client::meta};
+use crate::{
+    bench::{ADMIN_KEY, Bench},
+    client::meta,
+};
 
 /// Sends `method` with `params` and these headers. Checks the error code; 0 expects a result.
 #[track_caller]
-fn check(method: &str, mut params: Value, headers: &[(&str, &str)], code: i64) {
+fn check(method: &str, params: Value, headers: &[(&str, &str)], code: i64) {
     let bench = Bench::new();
-    bench.call(&bench.orchestrator, json!({"action": "write", "key": "scope", "value": "x"}));
+    check_as(&bench, &bench.agent, method, params, headers, code);
+}
+
+#[track_caller]
+fn check_as(
+    bench: &Bench,
+    token: &str,
+    method: &str,
+    mut params: Value,
+    headers: &[(&str, &str)],
+    code: i64,
+) {
+    bench.call(&bench.orchestrator, "context_write", json!({"key": "scope", "value": "x"}));
     params["_meta"] = meta();
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let mut all = vec![("mcp-protocol-version", "2026-07-28")];
     all.extend(headers);
     let before = bench.engine.requests.lock().unwrap().len();
-    let seen = bench.mcp(&bench.agent, &all, &body.to_string());
+    let seen = bench.mcp(token, &all, &body.to_string());
     let answer = seen.json();
     assert_eq!(answer["error"]["code"].as_i64().unwrap_or(0), code, "{headers:?} {seen:?}");
     if code == -32020 {
@@ -27,10 +42,10 @@ fn check(method: &str, mut params: Value, headers: &[(&str, &str)], code: i64) {
 }
 
 const CALL: (&str, &str) = ("mcp-method", "tools/call");
-const NAME: (&str, &str) = ("mcp-name", "shared_context");
+const NAME: (&str, &str) = ("mcp-name", "context_list");
 
 fn call(arguments: Value) -> Value {
-    json!({"name": "shared_context", "arguments": arguments})
+    json!({"name": "context_list", "arguments": arguments})
 }
 
 #[test]
@@ -46,16 +61,11 @@ fn the_method_is_required_in_a_header() {
 
 #[test]
 fn the_name_is_required_in_a_header() {
-    let params = call(json!({"action": "list_keys"}));
+    let params = call(json!({}));
     check("tools/call", params.clone(), &[CALL, NAME], 0);
     check("tools/call", params.clone(), &[CALL], -32020);
-    check("tools/call", params.clone(), &[CALL, ("mcp-name", "subagent")], -32020);
-    check(
-        "tools/call",
-        params.clone(),
-        &[CALL, ("mcp-name", "=?base64?c2hhcmVkX2NvbnRleHQ=?=")],
-        0,
-    );
+    check("tools/call", params.clone(), &[CALL, ("mcp-name", "context_read")], -32020);
+    check("tools/call", params.clone(), &[CALL, ("mcp-name", "=?base64?Y29udGV4dF9saXN0?=")], 0);
     for wrong in
         ["=?base64?c2hhcmVkX2NvbnRleHQ?=", "=?base64?%%?=", "=?base64?/w==?=", "=?BASE64?eA==?="]
     {
@@ -71,29 +81,26 @@ fn the_name_is_required_in_a_header() {
 
 #[test]
 fn the_session_is_required_in_a_header() {
-    let named = call(json!({"action": "list_keys", "session": "s"}));
+    let check = |method: &str, params: Value, headers: &[(&str, &str)], code: i64| {
+        check_as(&Bench::new(), ADMIN_KEY, method, params, headers, code);
+    };
+    let named = call(json!({"session": "s"}));
     let header = "mcp-param-session";
     check("tools/call", named.clone(), &[CALL, NAME, (header, "s")], 0);
     check("tools/call", named.clone(), &[CALL, NAME, (header, "=?base64?cw==?=")], 0);
     check("tools/call", named.clone(), &[CALL, NAME], -32020);
     check("tools/call", named, &[CALL, NAME, (header, "other")], -32020);
-    let none = call(json!({"action": "list_keys"}));
+    let none = call(json!({}));
     check("tools/call", none, &[CALL, NAME, (header, "s")], -32020);
-    let null = call(json!({"action": "list_keys", "session": null}));
+    let null = call(json!({"session": null}));
     check("tools/call", null.clone(), &[CALL, NAME], 0);
     check("tools/call", null, &[CALL, NAME, (header, "s")], -32020);
     // A member name with escapes is the same name.
-    let escaped: Value = serde_json::from_str(
-        r#"{"name":"shared_context","arguments":{"action":"list_keys","\u0073ession":"other"}}"#,
-    )
-    .unwrap();
+    let escaped: Value =
+        serde_json::from_str(r#"{"name":"context_list","arguments":{"\u0073ession":"other"}}"#)
+            .unwrap();
     check("tools/call", escaped, &[CALL, NAME, (header, "s")], -32020);
-    check(
-        "tools/call",
-        call(json!({"action": "list_keys"})),
-        &[CALL, NAME, ("mcp-param-other", "x")],
-        0,
-    );
+    check("tools/call", call(json!({})), &[CALL, NAME, ("mcp-param-other", "x")], 0);
 }
 
 /// A GET or DELETE with a header that is not text got a JSON-RPC error, but the `OpenAPI`

@@ -66,25 +66,24 @@ const URIS: [&str; 14] = [
     "file:///etc/passwd",
     "",
 ];
-/// Valid arguments of `shared_context`.
-const ARGUMENTS: [&str; 17] = [
-    r#"{"action":"list_keys"}"#,
-    r#"{"action":"list_keys","session":"s"}"#,
-    r#"{"action":"list_keys","session":"t"}"#,
-    r#"{"action":"read","key":"scope"}"#,
-    r#"{"action":"read","key":"vault"}"#,
-    r#"{"action":"read_batch","keys":["scope","vault"]}"#,
-    r#"{"action":"read_history","key":"vault"}"#,
-    r#"{"action":"write","key":"scope","value":"sent-value-58"}"#,
-    r#"{"action":"write","key":"inv_1","value":"sent-value-58","if_version":0}"#,
-    r#"{"action":"write","key":"vault","value":"sent-value-58","if_version":9}"#,
-    r#"{"action":"delete","key":"inv_1"}"#,
-    r#"{"action":"show_session"}"#,
+/// Valid arguments of the tools.
+const ARGUMENTS: [&str; 16] = [
+    "{}",
+    r#"{"session":"s"}"#,
+    r#"{"session":"t"}"#,
+    r#"{"keys":["scope"]}"#,
+    r#"{"keys":["scope","vault"]}"#,
+    r#"{"since":1,"wait_seconds":0}"#,
+    r#"{"since":1,"keys":"v*","except_own":true}"#,
+    r#"{"key":"scope","value":"sent-value-58"}"#,
+    r#"{"key":"inv_1","value":"sent-value-58","if_version":0}"#,
+    r#"{"key":"vault","value":"sent-value-58","if_version":9}"#,
+    r#"{"key":"inv_1"}"#,
     r#"{"action":"list_snapshots"}"#,
     r#"{"action":"read_snapshot","label":"s"}"#,
     r#"{"action":"diff_snapshots","from":"s"}"#,
-    r#"{"action":"changes","since":0}"#,
-    r#"{"action":"prompt"}"#,
+    r#"{"action":"read_history","key":"vault"}"#,
+    r#"{"action":"read_state"}"#,
 ];
 /// JSON values for any place.
 const VALUES: [&str; 20] = [
@@ -229,7 +228,7 @@ fn arguments() -> BoxedStrategy<String> {
     let key = || quoted(&["scope", "vault", "inv_1", "no_such", "A", "", "inv:1"]);
     let write =
         object(vec![("key", 9, key()), ("value", 9, sent.clone()), ("if_version", 2, value())]);
-    let shared_context = object(vec![
+    let session_tool = object(vec![
         ("action", 10, quoted(&ACTIONS)),
         ("key", 6, key()),
         ("value", 5, sent),
@@ -254,7 +253,7 @@ fn arguments() -> BoxedStrategy<String> {
         ("keys", 3, plain(&["[\"scope\"]", "[]", "[\"*\"]", "[\"A b\"]", "[7]"])),
         ("session", 2, session()),
     ]);
-    prop_oneof![4 => plain(&ARGUMENTS), 3 => shared_context, 1 => subagent].boxed()
+    prop_oneof![4 => plain(&ARGUMENTS), 3 => session_tool, 1 => subagent].boxed()
 }
 
 /// Generates a method and parameters that usually fit it.
@@ -285,7 +284,20 @@ fn call(is_modern: bool) -> BoxedStrategy<(String, String)> {
         ("max_tokens", 5, quoted(&["800", "0", "-1", "1e3", "18446744073709551616"])),
         ("session", 3, quoted(&["s", "t", ""])),
     ]);
-    let name = || quoted(&["shared_context", "shared_context", "subagent", "x", ""]);
+    let name = || {
+        quoted(&[
+            "context_list",
+            "context_read",
+            "context_changes",
+            "context_write",
+            "context_delete",
+            "context_session",
+            "delta_rounds_read",
+            "delta_rounds_propose",
+            "shared_context",
+            "",
+        ])
+    };
     let cursor = quoted(&["YWZ0ZXIgYQ", "YWZ0ZXIg", "", "!", "YWZ0ZXIg_w"]);
     let version = quoted(&[LEGACY, MODERN, "x"]);
     let of = |weight: u32, method: BoxedStrategy<String>, mut members: Vec<Member>| {
@@ -295,6 +307,22 @@ fn call(is_modern: bool) -> BoxedStrategy<(String, String)> {
     };
     Union::new_weighted(vec![
         of(6, quoted(&["tools/call"]), vec![("name", 10, name()), ("arguments", 10, arguments())]),
+        of(
+            2,
+            quoted(&["tools/call"]),
+            vec![
+                ("name", 10, quoted(&["context_write"])),
+                ("arguments", 10, plain(&[r#"{"key":"scope","value":"sent-value-58"}"#])),
+            ],
+        ),
+        of(
+            2,
+            quoted(&["tools/call"]),
+            vec![
+                ("name", 10, quoted(&["context_read"])),
+                ("arguments", 10, plain(&[r#"{"keys":["scope","vault"]}"#])),
+            ],
+        ),
         of(2, quoted(&METHODS), vec![("uri", 10, quoted(&URIS)), ("name", 3, name())]),
         of(2, quoted(&["resources/read"]), vec![("uri", 10, quoted(&URIS))]),
         of(1, quoted(&["resources/list"]), vec![("cursor", 6, cursor)]),
@@ -357,7 +385,7 @@ fn header() -> BoxedStrategy<(String, Text)> {
     ];
     const TEXTS: [&str; 10] = [
         "tools/call",
-        "shared_context",
+        "context_list",
         "s",
         "=?base64?cw==?=",
         "=?base64?_w==?=",

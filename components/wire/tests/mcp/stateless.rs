@@ -50,8 +50,8 @@ fn legacy_requests_work_without_a_session() {
     let request =
         |method: &str, params: Value| bench.legacy_result(&bench.agent, None, method, params);
     assert_eq!(request("ping", json!({})), json!({}));
-    let write = json!({"action": "write", "key": "a", "value": "x"});
-    let called = request("tools/call", json!({"name": "shared_context", "arguments": write}));
+    let write = json!({"key": "a", "value": "x"});
+    let called = request("tools/call", json!({"name": "context_write", "arguments": write}));
     assert_eq!(called["structuredContent"]["version"], 1);
     assert!(!request("tools/list", json!({}))["tools"].as_array().unwrap().is_empty());
     let read = request("resources/read", json!({ "uri": A }));

@@ -2,17 +2,22 @@
 
 use serde_json::{Value, json};
 
-use crate::bench::{ADMIN_KEY, Bench};
+use crate::bench::{ADMIN_KEY, Bench, WaitEvent};
 
-/// Returns the content of a tool result and its error flag. Text and structured content must
-/// agree.
+/// Returns the structured content of a tool result and its error flag.
 #[track_caller]
 fn unpack(result: &Value) -> (Value, bool) {
-    let content = &result["structuredContent"];
-    let text = result["content"][0]["text"].as_str().unwrap();
-    assert_eq!(*content, serde_json::from_str::<Value>(text).unwrap());
+    assert!(result["content"][0]["text"].is_string(), "{result}");
     assert_eq!(result["content"].as_array().unwrap().len(), 1);
-    (content.clone(), result["isError"].as_bool().unwrap())
+    (result["structuredContent"].clone(), result["isError"].as_bool().unwrap())
+}
+
+/// Calls the tool `name`, which must succeed, and returns its reply.
+#[track_caller]
+fn call(bench: &Bench, token: &str, name: &str, arguments: Value) -> Value {
+    let (content, is_error) = unpack(&bench.call(token, name, arguments));
+    assert!(!is_error, "{content}");
+    content
 }
 
 #[track_caller]
@@ -24,92 +29,119 @@ fn check_rejected(
     code: &str,
     warning: &str,
 ) {
-    let params = json!({"name": name, "arguments": arguments});
-    let (content, is_error) = unpack(&bench.modern_result(token, "tools/call", params));
+    let result = bench.call(token, name, arguments);
+    let (content, is_error) = unpack(&result);
     assert!(is_error, "{content}");
     assert_eq!(content["error"]["code"], code, "{content}");
     let message = content["error"]["message"].as_str().unwrap();
     assert!(message.contains(warning), "{message}");
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with(&format!("{code}: {message}")), "{text}");
+}
+
+/// Returns the names of the tools that are listed for `token` at `/mcp` with `query`.
+#[track_caller]
+fn listed(bench: &Bench, token: &str, query: &str) -> Vec<String> {
+    let seen = bench.modern_at(token, query, "tools/list", json!({}));
+    assert_eq!(seen.status, 200, "{seen:?}");
+    let answer = seen.json();
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
 fn a_call_returns_the_reply_of_the_json_tool() {
     let bench = Bench::new();
-    let write = json!({"action": "write", "key": "scope", "value": "Find \"it\".\n\u{e4}"});
-    let (written, is_error) = unpack(&bench.call(&bench.orchestrator, write));
-    assert!(!is_error);
-    assert_eq!(written["version"], 1);
-    let read = r#"{"action":"read","key":"scope"}"#;
-    let rest = bench.check("POST /v1/sessions/s/shared_context", read, 200, "");
-    let (seen, _) = unpack(&bench.call(&bench.agent, json!({"action": "read", "key": "scope"})));
-    assert_eq!(seen, rest.json());
-    let legacy = bench.legacy_result(
-        &bench.agent,
-        None,
-        "tools/call",
-        json!({"name": "shared_context", "arguments": {"action": "read", "key": "scope"}}),
-    );
-    assert_eq!(unpack(&legacy).0, rest.json());
+    let value = "Find \"it\".\n\u{e4}";
+    let write = json!({"key": "scope", "value": value, "if_version": null});
+    assert_eq!(call(&bench, &bench.orchestrator, "context_write", write)["version"], 1);
+    let read = r#"{"action":"read_batch","keys":["scope"]}"#;
+    let rest = bench.check("POST /v1/sessions/s/shared_context", read, 200, "").json();
+    let arguments = json!({"keys": ["scope"]});
+    assert_eq!(call(&bench, &bench.agent, "context_read", arguments.clone()), rest);
+    let params = json!({"name": "context_read", "arguments": arguments});
+    let legacy = bench.legacy_result(&bench.agent, None, "tools/call", params);
+    assert_eq!(unpack(&legacy).0, rest);
     assert!(legacy.get("resultType").is_none());
+    // The text is for models: the value as it is.
+    let text = legacy["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains(&format!("\n```\n{value}\n```")), "{text}");
 }
 
 #[test]
 fn an_error_is_a_result_that_an_agent_can_act_on() {
     let bench = Bench::new();
-    let (agent, tool) = (&bench.agent, "shared_context");
-    check_rejected(
-        &bench,
-        agent,
-        tool,
-        json!({"action": "read", "key": "gone"}),
-        "KEY_NOT_FOUND",
-        "gone",
-    );
-    check_rejected(&bench, agent, tool, json!({}), "MALFORMED_REQUEST", "action");
-    check_rejected(&bench, agent, tool, json!({"action": "x"}), "MALFORMED_REQUEST", "list_keys");
-    check_rejected(
-        &bench,
-        agent,
-        tool,
-        json!({"action": "read", "key": "A B"}),
-        "INVALID_KEY",
-        "a-z",
-    );
-    check_rejected(
-        &bench,
-        agent,
-        tool,
-        json!({"action": "read", "key": "a", "x": 1}),
-        "MALFORMED_REQUEST",
-        "x",
-    );
-    check_rejected(
-        &bench,
-        agent,
-        tool,
-        json!({"action": "snapshot", "label": "a"}),
-        "FORBIDDEN",
-        "orchestrator",
-    );
-    check_rejected(
-        &bench,
-        agent,
-        tool,
-        json!({"action": "list_keys", "session": 7}),
-        "MALFORMED_REQUEST",
-        "session",
-    );
+    let check = |tool: &str, arguments: Value, code: &str, part: &str| {
+        check_rejected(&bench, &bench.agent, tool, arguments, code, part);
+    };
+    let malformed = |tool: &str, arguments: Value, part: &str| {
+        check(tool, arguments, "MALFORMED_REQUEST", part);
+    };
+    check("context_delete", json!({"key": "gone"}), "KEY_NOT_FOUND", "gone");
+    check("context_delete", json!({"key": "A B"}), "INVALID_KEY", "write it as a_b");
+    malformed("context_write", json!({}), "context_write needs key: a-z");
+    malformed("context_write", json!({"key": "a", "content": "x"}), "did you mean value?");
+    malformed("context_write", json!({"key": "a", "text": "x"}), "did you mean value?");
+    let lifetime = json!({"key": "a", "value": "x", "ttl": 5});
+    malformed("context_write", lifetime, "did you mean ttl_seconds?");
+    let object = json!({"key": "a", "value": {"b": 1}});
+    malformed("context_write", object, "value must be text, not an object; send JSON as text");
+    let readers = json!({"key": "a", "value": "x", "readable_by": "orchestrator"});
+    malformed("context_write", readers, "readable_by must be a list of texts");
+    malformed("context_read", json!({"key": "a"}), "did you mean keys?");
+    malformed("context_read", json!({"keys": "a"}), "keys must be a list of texts");
+    malformed("context_list", json!({"prefix": "a"}), "context_list takes no prefix");
+    malformed("context_list", json!({"session": "s"}), "for one session already; leave it out");
+    malformed("context_changes", json!({"since": "1"}), "since must be a whole number");
+    malformed("context_changes", json!({"since": 1, "wait_seconds": 61}), "0 to 60");
+    let action = json!({"action": "write", "key": "a", "value": "x"});
+    malformed("context_write", action, "context_write takes no action");
+    check("context_session", json!({"action": "redact"}), "FORBIDDEN", "for the orchestrator");
 }
 
 #[test]
-fn an_invalid_call_is_an_error_of_the_protocol() {
+fn the_orchestrators_mistakes_are_answered_by_action() {
     let bench = Bench::new();
+    let malformed = |arguments: Value, part: &str| {
+        let (token, code) = (&bench.orchestrator, "MALFORMED_REQUEST");
+        check_rejected(&bench, token, "context_session", arguments, code, part);
+    };
+    malformed(json!({}), "context_session needs action: snapshot, list_snapshots");
+    malformed(json!({"action": 7}), "action must be text");
+    malformed(json!({"action": "write"}), "has no action \"write\"; call context_write for it");
+    malformed(json!({"action": "rollback"}), "did you mean restore_snapshot?");
+    malformed(json!({"action": "spawn"}), "did you mean add_subagent?");
+    malformed(json!({"action": "snapshot"}), "snapshot needs label");
+    malformed(json!({"action": "snapshot", "name": "a"}), "did you mean label?");
+    malformed(json!({"action": "list_snapshots", "label": "a"}), "takes no label");
+    malformed(json!({"action": "delete_session"}), "has no action");
+}
+
+/// A client of the time when one tool had all actions, or a model that remembers it.
+#[test]
+fn an_unknown_tool_is_answered_with_the_right_one() {
+    let bench = Bench::new();
+    let check = |name: &str, arguments: Value, part: &str| {
+        let params = json!({"name": name, "arguments": arguments});
+        let seen = bench.modern(&bench.orchestrator, "tools/call", params.clone());
+        let error = seen.json()["error"].take();
+        assert_eq!((error["code"].as_i64(), seen.status.as_u16()), (Some(-32602), 200));
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(part), "{params}: {message}");
+    };
+    check("shared_context", json!({"action": "list_keys"}), "call context_list");
+    check("shared_context", json!({"action": "read", "key": "a"}), "call context_read");
+    check("shared_context", json!({"action": "set"}), "call context_write");
+    check("context_get", json!({}), "call context_read");
+    check("context_update", json!({}), "call context_write");
+    check("snapshot", json!({}), "call context_session with the action snapshot");
+    check("contextwrite", json!({}), "call context_write");
+    check("weather", json!({}), "there are context_list, context_read");
     for params in [
-        json!({"name": "other", "arguments": {}}),
         json!({"arguments": {}}),
         json!({"name": 7}),
-        json!({"name": "shared_context", "arguments": []}),
-        json!({"name": "shared_context", "arguments": "x"}),
+        json!({"name": "context_list", "arguments": []}),
+        json!({"name": "context_list", "arguments": "x"}),
     ] {
         let seen = bench.modern(&bench.agent, "tools/call", params.clone());
         assert_eq!(seen.json()["error"]["code"], -32602, "{params} {seen:?}");
@@ -121,196 +153,217 @@ fn an_invalid_call_is_an_error_of_the_protocol() {
 fn only_the_admin_names_the_session() {
     let bench = Bench::new();
     bench.create("other");
-    let tool = "shared_context";
-    let list = |session: &str| json!({"action": "list_keys", "session": session});
-    assert!(!unpack(&bench.call(&bench.agent, list("s"))).1);
-    check_rejected(&bench, &bench.agent, tool, list("other"), "FORBIDDEN", "the session s");
-    assert!(!unpack(&bench.call(ADMIN_KEY, list("other"))).1);
-    check_rejected(
-        &bench,
-        ADMIN_KEY,
-        tool,
-        json!({"action": "list_keys"}),
-        "MALFORMED_REQUEST",
-        "session",
-    );
-    check_rejected(&bench, ADMIN_KEY, tool, list("gone"), "SESSION_NOT_FOUND", "gone");
+    let tool = "context_list";
+    let list = |session: &str| json!({"session": session});
+    let leave_out = "leave it out";
+    check_rejected(&bench, &bench.agent, tool, list("s"), "MALFORMED_REQUEST", leave_out);
+    call(&bench, ADMIN_KEY, tool, list("other"));
+    check_rejected(&bench, ADMIN_KEY, tool, json!({}), "MALFORMED_REQUEST", "session");
+    let create = "create it first: shared-context session create gone";
+    check_rejected(&bench, ADMIN_KEY, tool, list("gone"), "SESSION_NOT_FOUND", create);
+    // Without a header for a proxy the answer is the same, not an error of the protocol.
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": tool, "arguments": list("s"), "_meta": crate::client::meta(),
+    }});
+    let headers = [
+        ("mcp-protocol-version", crate::client::MODERN),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", tool),
+    ];
+    let seen = bench.mcp(&bench.agent, &headers, &body.to_string()).json();
+    assert!(seen["result"]["content"][0]["text"].as_str().unwrap().contains(leave_out), "{seen}");
 }
 
 #[test]
 fn an_orchestrator_mints_a_credential_for_a_subagent() {
     let bench = Bench::new();
-    let params = json!({"name": "subagent", "arguments": {
-        "task": "analysis", "id": "3", "ttl_seconds": 600, "keys": ["inv_*", "scope"],
-    }});
-    let (invited, is_error) =
-        unpack(&bench.modern_result(&bench.orchestrator, "tools/call", params));
-    assert!(!is_error, "{invited}");
+    let arguments = json!({
+        "action": "add_subagent", "task": "analysis", "id": "3", "ttl_seconds": 600,
+        "keys": ["inv_*", "scope"],
+    });
+    let invited = call(&bench, &bench.orchestrator, "context_session", arguments);
     assert_eq!(invited["participant"], "subagent:analysis:3");
     assert_eq!(invited["session"], "s");
     assert_eq!(invited["expires_at"], "2026-02-20T14:40:00Z");
     let credential = invited["credential"].as_str().unwrap();
-    let write = |key: &str| json!({"action": "write", "key": key, "value": "x"});
-    let (written, _) = unpack(&bench.call(credential, write("inv_cause")));
+    let write = |key: &str| json!({"key": key, "value": "x"});
+    let written = call(&bench, credential, "context_write", write("inv_cause"));
     assert_eq!(written["written_by"], "subagent:analysis:3");
-    check_rejected(&bench, credential, "shared_context", write("other"), "FORBIDDEN", "inv_*");
-    bench.call(&bench.orchestrator, write("other"));
-    let read = json!({"action": "read", "key": "other"});
-    check_rejected(&bench, credential, "shared_context", read, "KEY_NOT_FOUND", "other");
+    check_rejected(&bench, credential, "context_write", write("other"), "FORBIDDEN", "inv_*");
+    call(&bench, &bench.orchestrator, "context_write", write("other"));
+    let seen = call(&bench, credential, "context_read", json!({"keys": ["other"]}));
+    assert_eq!(seen["missing"], json!(["other"]));
+    let listed = call(&bench, credential, "context_list", json!({}));
+    assert_eq!(listed["total_tokens"], 1, "what it does not see is not counted");
 }
 
 #[test]
-fn only_orchestrator_and_operator_mint_credentials() {
+fn an_invalid_invitation_is_rejected() {
     let bench = Bench::new();
-    let tool = "subagent";
-    check_rejected(&bench, &bench.agent, tool, json!({"task": "a"}), "FORBIDDEN", "orchestrator");
-    let orchestrator = &bench.orchestrator;
-    check_rejected(&bench, orchestrator, tool, json!({}), "MALFORMED_REQUEST", "task is missing");
-    check_rejected(
-        &bench,
-        orchestrator,
-        tool,
-        json!({"task": "a b"}),
-        "MALFORMED_REQUEST",
-        "participant",
-    );
-    // Writes by this subagent would look like the orchestrator's own.
-    let named = json!({"task": "Orchestrator"});
-    check_rejected(
-        &bench,
-        orchestrator,
-        tool,
-        named,
-        "MALFORMED_REQUEST",
-        "taken for the orchestrator",
-    );
-    // Otherwise this would be subagent 3 of the task `review`.
-    check_rejected(
-        &bench,
-        orchestrator,
-        tool,
-        json!({"task": "review:3"}),
-        "MALFORMED_REQUEST",
-        "task holds a colon",
-    );
-    check_rejected(
-        &bench,
-        orchestrator,
-        tool,
-        json!({"task": "a", "id": "3:4"}),
-        "MALFORMED_REQUEST",
-        "id holds a colon",
-    );
-    check_rejected(&bench, orchestrator, tool, json!({"task": 7}), "MALFORMED_REQUEST", "string");
-    check_rejected(
-        &bench,
-        orchestrator,
-        tool,
-        json!({"task": "a", "ttl_seconds": 5}),
-        "MALFORMED_REQUEST",
-        "60",
-    );
-    check_rejected(
-        &bench,
-        orchestrator,
-        tool,
-        json!({"task": "a", "ttl_seconds": "x"}),
-        "MALFORMED_REQUEST",
-        "ttl_seconds",
-    );
-    check_rejected(
-        &bench,
-        orchestrator,
-        tool,
-        json!({"task": "a", "role": "admin"}),
-        "MALFORMED_REQUEST",
-        "role",
-    );
-    check_rejected(
-        &bench,
-        orchestrator,
-        tool,
-        json!({"task": "a", "keys": ["A*"]}),
-        "MALFORMED_REQUEST",
-        "A*",
-    );
-    check_rejected(
-        &bench,
-        orchestrator,
-        tool,
-        json!({"task": "a", "session": "t"}),
-        "FORBIDDEN",
-        "session s",
-    );
-    check_rejected(&bench, ADMIN_KEY, tool, json!({"task": "a"}), "MALFORMED_REQUEST", "session");
-    let names = |token: &str| -> Vec<Value> {
-        let listed = bench.modern_result(token, "tools/list", json!({}));
-        listed["tools"].as_array().unwrap().iter().map(|it| it["name"].clone()).collect()
+    let check = |arguments: Value, part: &str| {
+        let mut arguments = arguments;
+        arguments["action"] = json!("add_subagent");
+        let (token, code) = (&bench.orchestrator, "MALFORMED_REQUEST");
+        check_rejected(&bench, token, "context_session", arguments, code, part);
     };
-    assert_eq!(names(orchestrator), ["shared_context", "subagent", "delta_rounds"]);
-    assert_eq!(names(ADMIN_KEY), ["shared_context", "subagent", "delta_rounds"]);
-    assert_eq!(names(&bench.agent), ["shared_context", "delta_rounds"]);
+    check(json!({}), "add_subagent needs task");
+    check(json!({"task": "a b"}), "participant");
+    // Writes by this subagent would look like the orchestrator's own.
+    check(json!({"task": "Orchestrator"}), "taken for the orchestrator");
+    // Otherwise this would be subagent 3 of the task `review`.
+    check(json!({"task": "review:3"}), "no colon");
+    check(json!({"task": "a", "id": "3:4"}), "no colon");
+    check(json!({"task": 7}), "task must be text");
+    check(json!({"task": "a", "ttl_seconds": 5}), "60");
+    check(json!({"task": "a", "ttl_seconds": "x"}), "ttl_seconds must be a whole number");
+    check(json!({"task": "a", "role": "admin"}), "add_subagent takes no role");
+    check(json!({"task": "a", "keys": ["A*"]}), "A*");
+    let arguments = json!({"action": "add_subagent", "task": "a"});
+    check_rejected(&bench, &bench.agent, "context_session", arguments, "FORBIDDEN", "orchestrator");
 }
 
 #[test]
 fn agents_merge_deltas_in_rounds() {
     let bench = Bench::new();
-    let tool = "delta_rounds";
-    let call = |token: &str, arguments: Value| {
-        let params = json!({"name": tool, "arguments": arguments});
-        let (content, is_error) = unpack(&bench.modern_result(token, "tools/call", params));
-        assert!(!is_error, "{content}");
-        content
-    };
-    let delta = |value: Value| {
-        json!({"action": "propose_deltas", "deltas": [
+    let (orchestrator, agent) = (&bench.orchestrator, &bench.agent);
+    let deltas = |value: Value| {
+        json!({"deltas": [
             {"operation": "add", "path": "$.rules", "value": value, "provenance": "seen"},
         ]})
     };
-    check_rejected(&bench, &bench.agent, tool, delta(json!(1)), "ROUND_NOT_OPEN", "open_round");
+    let propose = "delta_rounds_propose";
+    check_rejected(&bench, agent, propose, deltas(json!(1)), "ROUND_NOT_OPEN", "open");
+    let unexplained = json!({"deltas": [{"operation": "add", "path": "$.rules", "value": 1}]});
+    let (code, part) = ("MALFORMED_REQUEST", "deltas[item 1] needs provenance");
+    check_rejected(&bench, agent, propose, unexplained, code, part);
     let plan = json!({"action": "open_round", "weights": [{"participant": "*", "weight": 0.5}]});
-    call(&bench.orchestrator, plan);
-    assert_eq!(call(&bench.agent, delta(json!({"holds": null})))["last_sequence"], 1);
-    // An argument of the wire next to one that may be any JSON.
-    let mut named = delta(Value::Null);
-    named["session"] = json!("s");
-    assert_eq!(call(&bench.agent, named)["last_sequence"], 2);
-    call(&bench.orchestrator, json!({"action": "close_round"}));
-    let state = call(&bench.agent, json!({"action": "read_state"}));
-    assert_eq!(state["state"]["rules"], json!([{"holds": null}, null]));
+    call(&bench, orchestrator, "delta_rounds_manage", plan);
+    assert_eq!(call(&bench, agent, propose, deltas(json!({"holds": null})))["last_sequence"], 1);
+    call(&bench, orchestrator, "delta_rounds_manage", json!({"action": "close_round"}));
+    let state = call(&bench, agent, "delta_rounds_read", json!({"action": "read_state"}));
+    assert_eq!(state["state"]["rules"], json!([{"holds": null}]));
     let body = r#"{"action":"read_state"}"#;
     let seen = bench.check("POST /v1/sessions/s/shared_context", body, 200, "");
     assert_eq!(seen.json(), state, "over HTTP the JSON tool is one");
 }
 
-/// A client that allowed `shared_context` but not `delta_rounds` could still have rounds closed,
-/// because `shared_context` accepted every action. Each tool now accepts only what it lists.
+/// Three agents made 145 of 393 calls to ask whether something had changed.
+#[test]
+fn an_agent_waits_for_a_change_of_others() {
+    let bench = Bench::new();
+    let since = call(&bench, &bench.agent, "context_list", json!({}))["revision"].clone();
+    let write = |who: &'static str, key: &str| {
+        let request = json!({"action": "write", "key": key, "value": "x"});
+        WaitEvent::Request(who, request.to_string())
+    };
+    let wait = |since: &Value, more: Value| {
+        let mut arguments = json!({"since": since, "wait_seconds": 60});
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        call(&bench, &bench.agent, "context_changes", arguments)
+    };
+    let later = [write("subagent:analysis", "own"), write("orchestrator", "other")];
+    bench.engine.wait_events.lock().unwrap().extend(later);
+    let seen = wait(&since, json!({"except_own": true}));
+    assert_eq!(seen["changes"].as_array().unwrap().len(), 1, "{seen}");
+    assert_eq!(seen["changes"][0]["key"], "other");
+
+    // A wait for one key also ends when a round opens.
+    let open = r#"{"action":"open_round"}"#.to_owned();
+    let later = [write("orchestrator", "x"), WaitEvent::Request("orchestrator", open)];
+    bench.engine.wait_events.lock().unwrap().extend(later);
+    let seen = wait(&seen["next_since"], json!({"keys": "findings_*"}));
+    assert_eq!(seen["changes"][0]["action"], "open_round", "{seen}");
+
+    // Nothing happens: the wait ends when the time is up.
+    bench.engine.wait_events.lock().unwrap().push_back(WaitEvent::TimePasses(60_000));
+    let seen = wait(&seen["next_since"], json!({}));
+    assert_eq!((&seen["changes"], &seen["has_more"]), (&json!([]), &json!(false)));
+
+    let close = r#"{"action":"close_round"}"#.to_owned();
+    let later = [write("orchestrator", "y"), WaitEvent::Request("orchestrator", close)];
+    bench.engine.wait_events.lock().unwrap().extend(later);
+    let arguments =
+        json!({"action": "read_state", "since": seen["next_since"], "wait_seconds": 60});
+    let state = call(&bench, &bench.agent, "delta_rounds_read", arguments);
+    assert_eq!((&state["round"], &state["open_round"]), (&json!(1), &Value::Null), "{state}");
+    let (code, part) = ("MALFORMED_REQUEST", "wait_seconds needs since");
+    let arguments = json!({"action": "read_state", "wait_seconds": 1});
+    check_rejected(&bench, &bench.agent, "delta_rounds_read", arguments, code, part);
+}
+
+/// A client that allowed one tool did not allow the actions of another: once, one tool accepted
+/// every action.
 #[test]
 fn a_tool_accepts_only_the_actions_it_lists() {
     let bench = Bench::new();
-    let check = |token: &str, tool: &str, action: &str, warning: &str| {
-        let arguments = json!({"action": action, "session": "s"});
-        check_rejected(&bench, token, tool, arguments, "MALFORMED_REQUEST", warning);
+    let check = |token: &str, tool: &str, action: &str, next: &str| {
+        let arguments = json!({"action": action});
+        check_rejected(&bench, token, tool, arguments, "MALFORMED_REQUEST", next);
     };
-    for action in ["list_keys", "write", "delete", "redact"] {
-        let warning = "delta_rounds has no action";
-        check(&bench.orchestrator, "delta_rounds", action, warning);
-        check(ADMIN_KEY, "delta_rounds", action, "call the tool shared_context");
+    for tool in ["context_session", "delta_rounds_read", "delta_rounds_manage"] {
+        for action in ["list_keys", "write", "delete"] {
+            check(&bench.orchestrator, tool, action, "call context_");
+        }
+        check(&bench.orchestrator, tool, "delete_session", "has no action");
     }
-    for action in ["open_round", "propose_deltas", "close_round", "read_state", "redact_rounds"] {
-        let warning = "shared_context has no action";
-        check(&bench.orchestrator, "shared_context", action, warning);
-        check(&bench.agent, "shared_context", action, "call the tool delta_rounds");
-    }
-    for tool in ["shared_context", "delta_rounds"] {
-        check(&bench.orchestrator, tool, "delete_session", "no tool has");
-        check(ADMIN_KEY, tool, "delete_session", "POST /v1/sessions/{session}/shared_context");
-    }
+    check(&bench.orchestrator, "context_session", "close_round", "call delta_rounds_manage");
+    check(&bench.agent, "delta_rounds_read", "propose_deltas", "call delta_rounds_propose");
     bench.check_as(ADMIN_KEY, "GET /v1/sessions/s", &[], "", 200, r#""revision":1"#);
-    let (tool, code) = ("delta_rounds", "MALFORMED_REQUEST");
-    check_rejected(&bench, &bench.orchestrator, tool, json!({"action": "fly"}), code, "known are");
-    check_rejected(&bench, &bench.orchestrator, tool, json!({}), code, "action");
-    check_rejected(&bench, &bench.orchestrator, tool, json!({"action": 7}), code, "action");
+}
+
+const MEMORY: [&str; 5] =
+    ["context_list", "context_read", "context_changes", "context_write", "context_delete"];
+
+/// Rounds are listed where somebody uses them: the session, the credential or the connection.
+#[test]
+fn tools_are_listed_where_they_are_used() {
+    let bench = Bench::new();
+    let with_rounds = [&MEMORY[..], &["delta_rounds_read", "delta_rounds_propose"]].concat();
+    assert_eq!(listed(&bench, &bench.agent, ""), MEMORY);
+    assert_eq!(listed(&bench, &bench.agent, "?tools=delta_rounds"), with_rounds);
+    assert_eq!(listed(&bench, ADMIN_KEY, ""), [&MEMORY[..], &["context_session"]].concat());
+    assert_eq!(listed(&bench, &bench.orchestrator, "?tools=delta_rounds").len(), 9);
+
+    let body = r#"{"session_id":"r","config":{"tools":["delta_rounds"]}}"#;
+    bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, 201, "");
+    let agent = bench.mint("r", "subagent:a");
+    assert_eq!(listed(&bench, &agent, ""), with_rounds);
+    assert_eq!(listed(&bench, &agent, "?tools="), MEMORY);
+
+    let mint = |body: &str| {
+        let target = "POST /v1/sessions/r/credentials";
+        let minted = bench.check_as(ADMIN_KEY, target, &[], body, 201, "").json();
+        minted["credential"].as_str().unwrap().to_owned()
+    };
+    let limited = mint(r#"{"participant":"subagent:b","keys":["inv_*"]}"#);
+    assert_eq!(listed(&bench, &limited, ""), MEMORY, "rounds have no keys");
+    let without = mint(r#"{"participant":"subagent:c","tools":[]}"#);
+    assert_eq!(listed(&bench, &without, ""), MEMORY);
+    let read = || json!({"action": "read_state"});
+    check_rejected(&bench, &without, "delta_rounds_read", read(), "FORBIDDEN", "your credential");
+    let target = "POST /v1/sessions/s/credentials";
+    let body = r#"{"participant":"subagent:d","tools":["delta_rounds"]}"#;
+    let minted = bench.check_as(ADMIN_KEY, target, &[], body, 201, "").json();
+    assert_eq!(minted["tools"], json!(["delta_rounds"]));
+    assert_eq!(listed(&bench, minted["credential"].as_str().unwrap(), ""), with_rounds);
+}
+
+#[test]
+fn an_unknown_set_of_tools_is_rejected() {
+    let bench = Bench::new();
+    let body = r#"{"participant":"subagent:a","tools":["outline"]}"#;
+    let target = "POST /v1/sessions/s/credentials";
+    bench.check_as(ADMIN_KEY, target, &[], body, 400, "shared_context, delta_rounds");
+    let body = r#"{"session_id":"r","config":{"tools":["outline"]}}"#;
+    bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, 400, "config.tools may have");
+    let seen = bench.modern_at(&bench.agent, "?tools=outline", "tools/list", json!({}));
+    assert_eq!(seen.status, 400, "{seen:?}");
+    assert!(seen.body.contains(r#"no \"outline\"; it may have shared_context"#), "{seen:?}");
+    let body = r#"{"participant":"subagent:c","tools":[]}"#;
+    let minted = bench.check_as(ADMIN_KEY, target, &[], body, 201, "").json();
+    let token = minted["credential"].as_str().unwrap();
+    let seen = bench.modern_at(token, "?tools=delta_rounds", "tools/list", json!({}));
+    assert_eq!(seen.status, 403, "{seen:?}");
 }
 
 #[test]

@@ -112,6 +112,7 @@ async fn all_mcp_tools_together_stay_within_budget() {
         participant: "subagent:a".to_owned(),
         credential: Credential { incarnation: 1, epoch: 0 },
         keys: Vec::new(),
+        tools: None,
     };
     for (grant, budget) in [(Some(&agent), 1_000), (None, 1_475)] {
         let counted = tokens(&listed(grant).await);

@@ -159,6 +159,7 @@ fn a_limited_credential_subscribes_to_its_keys_and_the_list() {
             participant: "subagent:a".to_owned(),
             credential: Credential { incarnation: 1, epoch: 1 },
             keys: keys.iter().map(|it| (*it).to_owned()).collect(),
+            tools: None,
         })
     };
     let limited = grant(&["inv_*", "scope"]);

@@ -2,10 +2,9 @@
 //! match them.
 
 use serde_json::{Value, json};
-use shared_context_codec::{ActionInfo, Failure, System, actions};
+use shared_context_codec::{ActionInfo, System, actions};
 
 use super::*;
-use crate::mint::IssuedCredential;
 
 mod rules;
 
@@ -26,51 +25,86 @@ fn arguments(tool: &Value) -> &Value {
         .unwrap()
 }
 
+/// The array `tools` for a role that uses every set.
+fn listed(role: Role) -> Vec<Value> {
+    serde_json::from_str(&tools_json(role, &Toolset::ALL)).unwrap()
+}
+
 #[test]
 fn each_list_has_the_same_bytes_every_time() {
-    for (with_subagent, role) in [(false, Role::Agent), (true, Role::Orchestrator)] {
-        assert_eq!(tools_json(with_subagent), tools_json(with_subagent));
-        let document = format!(r#"{{"tools":{}}}"#, tools_json(with_subagent));
+    for role in [Role::Agent, Role::Orchestrator] {
+        let sets = &Toolset::ALL;
+        assert_eq!(tools_json(role, sets), tools_json(role, sets));
+        let document = format!(r#"{{"tools":{}}}"#, tools_json(role, sets));
         assert_eq!(document, definition(Format::Mcp, role));
     }
-    assert_eq!(definition(Format::Mcp, Role::Admin), definition(Format::Mcp, Role::Orchestrator));
 }
 
 #[test]
-fn only_callers_that_may_invite_get_the_tool_subagent() {
-    let names = |role| {
-        let tools = tools(Format::Mcp, role);
-        tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+fn a_caller_gets_the_tools_of_its_role_and_sets() {
+    let names = |role, sets: &[Toolset]| {
+        let tools: Vec<Value> = serde_json::from_str(&tools_json(role, sets)).unwrap();
+        let names = tools.iter().map(|it| it["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(names(Role::Agent), ["shared_context", "delta_rounds"]);
-    assert_eq!(names(Role::Orchestrator), ["shared_context", "subagent", "delta_rounds"]);
+    let memory = "context_list context_read context_changes context_write context_delete";
+    assert_eq!(names(Role::Agent, &[]), memory);
+    assert_eq!(names(Role::Orchestrator, &[]), format!("{memory} context_session"));
+    assert_eq!(names(Role::Admin, &[]), names(Role::Orchestrator, &[Toolset::SharedContext]));
+    let rounds = "delta_rounds_read delta_rounds_propose";
+    assert_eq!(names(Role::Agent, &[Toolset::DeltaRounds]), format!("{memory} {rounds}"));
+    let all = format!("{memory} context_session {rounds} delta_rounds_manage");
+    assert_eq!(names(Role::Orchestrator, &[Toolset::DeltaRounds]), all);
 }
 
-/// Returns the tools with actions that are listed to `role`, in order: their system, the members
-/// they omit, and their MCP definition.
-fn offers(role: Role) -> [(System, &'static [&'static str], Value); 2] {
-    let tools_json = tools(Format::Mcp, role);
-    let named = |name| tools_json.iter().find(|it| it["name"] == name).unwrap().clone();
-    [
-        (System::Store, &shared_context::LEFT_OUT, named("shared_context")),
-        (System::Rounds, &delta_rounds::LEFT_OUT, named("delta_rounds")),
-    ]
-}
-
-fn allowed(role: Role, system: System) -> impl Iterator<Item = &'static ActionInfo> {
-    actions().filter(move |it| it.system == system && it.roles.contains(&role))
-}
-
-/// A new action is offered at once. An action that an agent may not request would only cost it
-/// tokens and an error.
+/// The core validates the names in a session's configuration.
 #[test]
-fn every_action_is_offered_to_its_roles() {
-    for role in [Role::Agent, Role::Orchestrator] {
-        for (system, _, tool) in offers(role) {
-            let allowed: Vec<&str> = allowed(role, system).map(|it| it.name).collect();
-            assert_eq!(names(&tool["inputSchema"]["properties"]["action"]["enum"]), allowed);
+fn the_sets_are_those_of_the_configuration() {
+    assert_eq!(Toolset::ALL.map(Toolset::as_str), shared_context_core::config::TOOL_SETS);
+}
+
+/// A client may let an agent read without asking, and ask before it deletes.
+#[test]
+fn hints_tell_readers_from_those_that_remove() {
+    for tool in TOOLS {
+        let definition = tool.definition(Role::Orchestrator);
+        let hints = serde_json::to_value(&definition.annotations).unwrap();
+        let known = |name: &&str| actions().find(|it| it.name == *name);
+        let changes = |name: &&str| known(name).is_none_or(|it| it.is_change);
+        let actions = tool.calls.actions();
+        assert_eq!(hints["readOnlyHint"] == true, !actions.iter().any(changes), "{}", tool.name);
+        let removes = ["delete", "restore_snapshot", "redact", "redact_rounds", "close_round"];
+        let removes = actions.iter().any(|it| removes.contains(it));
+        assert_eq!(hints["destructiveHint"] == true, removes, "{}", tool.name);
+        assert_eq!(hints["openWorldHint"], false);
+    }
+}
+
+/// Actions of the JSON tool that no tool of MCP performs: those with an alternative (one entry is
+/// read by `read_batch`, the text of a prompt is MCP's own), and those for programs.
+const LEFT_OUT: [&str; 4] = ["read", "write_batch", "prompt", "show_session"];
+
+/// A new action is offered by exactly one tool, or left out on purpose. An action that an agent may
+/// not request would only cost it tokens and an error.
+#[test]
+fn every_action_has_one_tool_or_is_left_out() {
+    let of_sessions = |it: &&ActionInfo| it.system != System::Projects;
+    let offered = |it: &&ActionInfo| it.roles.contains(&Role::Orchestrator);
+    for action in actions().filter(of_sessions).filter(offered) {
+        let offering = TOOLS.iter().filter(|it| it.calls.actions().contains(&action.name)).count();
+        assert_eq!(offering, usize::from(!LEFT_OUT.contains(&action.name)), "{}", action.name);
+    }
+    for tool in TOOLS {
+        for name in tool.calls.actions().iter().filter(|it| **it != ADD_SUBAGENT) {
+            let action = actions().find(|it| it.name == *name).unwrap();
+            assert!(action.roles.contains(&Role::Orchestrator), "{name}");
+            let is_for_agents = action.roles.contains(&Role::Agent);
+            assert!(tool.is_for_orchestrators || is_for_agents, "{name} of {}", tool.name);
         }
-        let allowed: Vec<&str> = allowed(role, System::Store).map(|it| it.name).collect();
+    }
+    for role in [Role::Agent, Role::Orchestrator] {
+        let allowed = |it: &&ActionInfo| it.system == System::Store && it.roles.contains(&role);
+        let allowed: Vec<&str> = actions().filter(allowed).map(|it| it.name).collect();
         for format in [Format::OpenAi, Format::Anthropic] {
             let tool = &tools(format, role)[0];
             for action in names(&arguments(tool)["properties"]["action"]["enum"]) {
@@ -80,24 +114,47 @@ fn every_action_is_offered_to_its_roles() {
     }
 }
 
-/// A new member of the codec must be offered, or omitted on purpose.
+/// Members of the codec that no tool offers: those with an alternative, those that most sessions
+/// reject, and those that matter to programs more than to models.
+const MEMBERS_LEFT_OUT: [&str; 13] = [
+    "prefix",
+    "if_changed_since",
+    "if_revision",
+    "expires_at",
+    "request_id",
+    "history",
+    "limit",
+    "versions",
+    "note",
+    "revision",
+    "bytes_max",
+    "after",
+    "deltas_after",
+];
+
+/// A new member of the codec must be offered, or omitted on purpose. What a tool requires, its
+/// action requires, and the other way round.
 #[test]
 fn every_member_is_offered_or_omitted_by_name() {
-    for (system, left_out, tool) in offers(Role::Orchestrator) {
-        let offered = tool["inputSchema"]["properties"].as_object().unwrap();
-        let mut taken = Vec::new();
-        for action in allowed(Role::Orchestrator, system) {
-            for name in action.required {
-                assert!(offered.contains_key(*name), "{} needs {name}", action.name);
+    for tool in TOOLS {
+        let offered: Vec<&str> = tool.members.iter().map(|it| it.name).collect();
+        for member in tool.members {
+            assert!(!member.about.is_empty(), "{} of {} is not described", member.name, tool.name);
+        }
+        for name in tool.calls.actions().iter().filter(|it| **it != ADD_SUBAGENT) {
+            let action = actions().find(|it| it.name == *name).unwrap();
+            for member in action.required {
+                assert!(offered.contains(member), "{name} needs {member}");
             }
-            taken.extend(action.required.iter().chain(action.optional));
-        }
-        for name in &taken {
-            assert_ne!(offered.contains_key(*name), left_out.contains(name), "{name}");
-        }
-        for name in offered.keys().map(String::as_str).chain(left_out.iter().copied()) {
-            let is_the_wires = ["action", "session"].contains(&name);
-            assert!(is_the_wires || taken.contains(&name), "no action takes {name}");
+            for member in action.optional {
+                let is_left_out = MEMBERS_LEFT_OUT.contains(member);
+                assert_ne!(offered.contains(member), is_left_out, "{member} of {name}");
+            }
+            if let Calls::One(_) = tool.calls {
+                let is_required = |it: &&&str| action.required.contains(it) || **it == "since";
+                assert!(tool.required.iter().all(|it| is_required(&it)), "{name}");
+                assert!(action.required.iter().all(|it| tool.required.contains(it)), "{name}");
+            }
         }
     }
 }
@@ -106,7 +163,7 @@ fn every_member_is_offered_or_omitted_by_name() {
 #[test]
 fn members_in_lists_match_the_codec() {
     let description: Value = serde_json::from_str(shared_context_codec::describe()).unwrap();
-    for (_, _, tool) in offers(Role::Orchestrator) {
+    for tool in listed(Role::Orchestrator) {
         let properties = tool["inputSchema"]["properties"].as_object().unwrap();
         for (list, documented) in
             properties.iter().filter(|(_, it)| it["items"]["type"] == "object")
@@ -115,16 +172,28 @@ fn members_in_lists_match_the_codec() {
             let schema = description["actions"].as_object().unwrap().values().find_map(taken);
             let reference = schema.unwrap()["items"]["$ref"].as_str().unwrap().to_owned();
             let taken = description.pointer(reference.trim_start_matches('#')).unwrap();
+            let required = names(&documented["items"]["required"]);
+            assert_eq!(required, names(&taken["required"]), "{list}");
             let documented = documented["items"]["properties"].as_object().unwrap();
             for (name, property) in documented {
                 let known = &taken["properties"][name];
                 assert!(known.is_object(), "{list} has no {name}");
                 assert_eq!(property.get("enum").is_some(), known.get("enum").is_some(), "{name}");
             }
-            for name in names(&taken["required"]) {
-                assert!(documented.contains_key(name), "{list} need {name}");
-            }
         }
+    }
+}
+
+/// Only the admin key is for every session.
+#[test]
+fn only_the_admins_tools_take_a_session() {
+    for tool in listed(Role::Admin) {
+        let schema = &tool["inputSchema"];
+        assert_eq!(schema["properties"]["session"]["x-mcp-header"], "Session");
+        assert!(names(&schema["required"]).contains(&"session"));
+    }
+    for tool in listed(Role::Orchestrator) {
+        assert!(tool["inputSchema"]["properties"].get("session").is_none());
     }
 }
 
@@ -164,108 +233,27 @@ fn the_actions_list_their_members() {
         assert_eq!(text.matches('(').count(), names(&action["enum"]).len());
         assert!(!text.contains(never), "{never} in {text}");
     };
-    let lists = ["list_keys()", "diff_snapshots(from, to?)", "changes(since?)"];
     let shown = |format, role| tools(format, role).swap_remove(0);
-    check(&shown(Format::Mcp, Role::Agent), &lists, "redact");
-    let changes = ["redact(key, reason)", "write_batch(writes?, deletes?)", "snapshot(label)"];
-    check(&shown(Format::Mcp, Role::Orchestrator), &changes, "if_revision");
     let writes = ["write(key, value, if_version?)", "list_keys()", "read_batch(keys)"];
     check(&shown(Format::OpenAi, Role::Orchestrator), &writes, "ttl_seconds");
     check(&shown(Format::Anthropic, Role::Agent), &writes, "snapshot(label) ");
-    let rounds = ["propose_deltas(deltas)", "read_state(round?)", "convergence()"];
-    let [_, (_, _, for_agents)] = offers(Role::Agent);
-    check(&for_agents, &rounds, "_round(");
-    let [_, (_, _, for_orchestrators)] = offers(Role::Orchestrator);
-    check(&for_orchestrators, &["close_round(clip?, discard?)"], "request_id");
 }
 
 #[test]
-fn the_description_teaches_reading_and_writing() {
-    let tool = &tools(Format::Mcp, Role::Agent)[0];
-    let text = tool["description"].as_str().unwrap();
-    for taught in [
-        "list_keys first",
-        "never raw data",
-        "personal data",
-        "VERSION_CONFLICT",
-        "not instruction",
-    ] {
-        assert!(text.contains(taught), "{taught}");
-    }
-    for format in [Format::OpenAi, Format::Anthropic] {
-        let strict = &tools(format, Role::Agent)[0];
-        assert_eq!(strict.get("function").unwrap_or(strict)["description"], text);
-    }
-}
-
-/// Clients reject a result that does not match the output schema, so every reply must match it. If
-/// a reply's schema has a member that the output schema has too, it must not allow more.
-#[test]
-fn every_reply_matches_the_output_schema() {
-    let description: Value = serde_json::from_str(shared_context_codec::describe()).unwrap();
-    for (name, action) in description["actions"].as_object().unwrap() {
-        let reply = &action["reply"];
-        for (_, _, tool) in offers(Role::Orchestrator) {
-            assert!(is_within(reply, &tool["outputSchema"], &description), "{name}: {reply}");
-        }
-    }
-    // Checks that the test can fail.
-    let too_narrow = json!({"type": "object", "properties": {"unchanged": {"type": "boolean"}}});
-    let replies = &description["actions"];
-    assert!(is_within(&replies["read"]["reply"], &too_narrow, &description));
-    assert!(!is_within(&replies["diff_snapshots"]["reply"], &too_narrow, &description));
-}
-
-/// Returns true if `wide` accepts all values that `narrow` accepts.
-fn is_within(narrow: &Value, wide: &Value, document: &Value) -> bool {
-    if let Some(reference) = narrow["$ref"].as_str() {
-        let target = document.pointer(reference.trim_start_matches('#')).unwrap();
-        return is_within(target, wide, document);
-    }
-    if let Some(variants) = narrow["anyOf"].as_array() {
-        return variants.iter().all(|it| is_within(it, wide, document));
-    }
-    let members = wide["properties"].as_object();
-    narrow["type"] == wide["type"]
-        && wide.get("items").is_none_or(|it| is_within(&narrow["items"], it, document))
-        && members.into_iter().flatten().all(|(name, schema)| {
-            narrow["properties"].get(name).is_none_or(|it| is_within(it, schema, document))
-        })
-}
-
-#[test]
-fn every_error_matches_the_output_schemas() {
-    let plain = Failure::new("FORBIDDEN", "ask the orchestrator");
-    let details = Some(r#"{"current_version":3}"#.to_owned());
-    let detailed = Failure { details, ..Failure::new("VERSION_CONFLICT", "read again") };
-    for tool in tools(Format::Mcp, Role::Orchestrator) {
-        for failure in [&plain, &detailed] {
-            let reply: Value = serde_json::from_slice(&failure.to_json()).unwrap();
-            let error = &tool["outputSchema"]["properties"]["error"];
-            assert_eq!((&error["type"], reply["error"].is_object()), (&json!("object"), true));
-            for (name, schema) in error["properties"].as_object().unwrap() {
-                assert_eq!(schema["type"], "string");
-                assert!(reply["error"][name].is_string(), "{name} in {reply}");
-            }
-        }
-        assert_eq!(tool["outputSchema"].get("required"), None, "an error has no other members");
-    }
-}
-
-#[test]
-fn a_subagent_reply_matches_the_output_schema() {
-    let issued = IssuedCredential {
-        participant: "subagent:review:3".to_owned(),
-        credential: "a.b.c".to_owned(),
-        expires_at: "2026-02-21T14:00:00Z".to_owned(),
-        keys: Some(vec!["findings_*".to_owned()]),
+fn the_descriptions_teach_reading_and_writing() {
+    let described = |tools: &[Value]| {
+        let description = |it: &Value| {
+            let it = it.get("function").unwrap_or(it);
+            it["description"].as_str().unwrap().to_owned()
+        };
+        tools.iter().map(description).collect::<Vec<_>>().join(" ")
     };
-    let mut given = serde_json::to_value(issued).unwrap();
-    given["session"] = json!("ticket-7");
-    let tool = &tools(Format::Mcp, Role::Orchestrator)[1];
-    let properties = tool["outputSchema"]["properties"].as_object().unwrap();
-    for (name, schema) in properties.iter().filter(|(name, _)| *name != "error") {
-        assert_eq!(schema["type"], "string");
-        assert!(given[name].is_string(), "{name} in {given}");
+    for format in [Format::Mcp, Format::OpenAi, Format::Anthropic] {
+        let text = described(&tools(format, Role::Agent));
+        for taught in
+            ["first", "never raw data", "personal data", "VERSION_CONFLICT", "not instruction"]
+        {
+            assert!(text.contains(taught), "{taught} in {format:?}");
+        }
     }
 }

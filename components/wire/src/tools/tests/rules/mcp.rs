@@ -22,37 +22,37 @@ const RULES: &[Rule] = &[
         broken_by: ("/inputSchema/type", || json!("array")),
     },
     Rule {
-        says: "the structured content is an object",
-        source: OLDER,
-        holds: |tool| tool["outputSchema"]["type"] == "object",
-        broken_by: ("/outputSchema/type", || json!("string")),
-    },
-    Rule {
         says: "nothing is referred to",
         source: SCHEMA,
         holds: |tool| !tool.to_string().contains("\"$ref\""),
-        broken_by: ("/inputSchema/properties/id", || json!({"$ref": "http://a/b"})),
+        broken_by: ("/inputSchema/properties/zzz", || json!({"$ref": "http://a/b"})),
     },
     Rule {
-        says: "each hint is given",
+        says: "a hint is true or false, and the world outside is left alone",
         source: TOOLS,
         holds: |tool| {
-            ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
-                .iter()
-                .all(|it| tool["annotations"][it].is_boolean())
+            let hints = tool["annotations"].as_object().unwrap();
+            hints.values().all(Value::is_boolean) && hints["openWorldHint"] == false
         },
-        broken_by: ("/annotations/readOnlyHint", || Value::Null),
+        broken_by: ("/annotations/openWorldHint", || Value::Null),
     },
     Rule {
-        says: "the one header is that of the session, a plain text at the top",
-        source: HEADERS,
+        says: "a tool that changes something says whether it may remove something",
+        source: TOOLS,
         holds: |tool| {
-            let schema = &tool["inputSchema"];
-            let marked = tool.to_string().matches("x-mcp-header").count();
-            let session = &schema["properties"]["session"];
-            marked == 1 && session["x-mcp-header"] == "Session" && session["type"] == "string"
+            let hints = &tool["annotations"];
+            hints["readOnlyHint"] == true || hints["destructiveHint"].is_boolean()
         },
-        broken_by: ("/inputSchema/properties/session/type", || json!(["string", "null"])),
+        broken_by: ("/annotations", || json!({"openWorldHint": false})),
+    },
+    Rule {
+        says: "no header is asked for: a credential says its session",
+        source: HEADERS,
+        holds: |tool| !tool.to_string().contains("x-mcp-header"),
+        broken_by: (
+            "/inputSchema/properties/session",
+            || json!({"type": "string", "x-mcp-header": "Session"}),
+        ),
     },
     Rule {
         says: "each member has one type, which is not null; within a list it may be of any type",
@@ -64,21 +64,17 @@ const RULES: &[Rule] = &[
             members(arguments).iter().all(|(_, it)| is_one(it))
                 && all.iter().all(|it| is_one(it) || it["anyOf"].is_array())
         },
-        broken_by: (
-            "/inputSchema/properties/session",
-            || json!({"type": ["string", "null"], "x-mcp-header": "Session"}),
-        ),
+        broken_by: ("/inputSchema/properties/zzz", || json!({"type": ["string", "null"]})),
     },
     Rule {
-        says: "one member is required, and no others are taken",
+        says: "what is required is there and described, and no others are taken",
         source: FORMS,
         holds: |tool| {
             let schema = &tool["inputSchema"];
-            required(schema).len() == 1
-                && schema["properties"].get(required(schema)[0]).is_some()
-                && schema["additionalProperties"] == false
+            let about = |name: &&str| schema["properties"][name]["description"].is_string();
+            required(schema).iter().all(about) && schema["additionalProperties"] == false
         },
-        broken_by: ("/inputSchema/required", || json!(["action", "task"])),
+        broken_by: ("/inputSchema/required", || json!(["zzz"])),
     },
     Rule {
         says: "the stated tokens come last",
@@ -86,7 +82,9 @@ const RULES: &[Rule] = &[
         holds: |tool| {
             let tokens = &tool["_meta"]["shared-context/tokens"];
             let end = format!(r#","_meta":{{"shared-context/tokens":{tokens}}}}}"#);
-            [true, false].iter().any(|it| crate::tools::tools_json(*it).contains(&end))
+            [Role::Agent, Role::Orchestrator]
+                .iter()
+                .any(|it| crate::tools::definition(Format::Mcp, *it).contains(&end))
         },
         broken_by: ("/_meta", || json!({"shared-context/tokens": 7})),
     },
