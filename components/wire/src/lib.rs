@@ -56,6 +56,8 @@ pub mod engine;
 pub mod http;
 
 pub use engine::{Engine, Woken};
+pub use mcp::REQUEST_ID;
+pub use tools::is_read_only;
 
 mod mcp;
 mod memory_tool;

@@ -120,12 +120,12 @@ fn mcp_read(credential: &str, is_modern: bool) -> Vec<u8> {
     );
     let meta = if is_modern { &*meta } else { "" };
     let body = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"shared_context","arguments":{{"action":"read","key":"findings_summary"}}{meta}}}}}"#
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"context_read","arguments":{{"keys":["findings_summary"]}}{meta}}}}}"#
     );
     let mut headers =
         vec![("Accept", "application/json, text/event-stream"), ("MCP-Protocol-Version", version)];
     if is_modern {
-        headers.extend([("Mcp-Method", "tools/call"), ("Mcp-Name", "shared_context")]);
+        headers.extend([("Mcp-Method", "tools/call"), ("Mcp-Name", "context_read")]);
     }
     request_with("POST", "/mcp", Some(credential), &headers, &body)
 }

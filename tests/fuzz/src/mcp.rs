@@ -99,14 +99,11 @@ fn check(body: &Bytes, answer: &Answer) -> bool {
 
 const METHODS: [(&str, &str); 18] = [
     ("tools/list", "{}"),
-    ("tools/call", r#"{"name":"shared_context","arguments":{"action":"list_keys"}}"#),
+    ("tools/call", r#"{"name":"context_list","arguments":{}}"#),
+    ("tools/call", r#"{"name":"context_write","arguments":{"key":"inv_1","value":"x"}}"#),
     (
         "tools/call",
-        r#"{"name":"shared_context","arguments":{"action":"write","key":"inv_1","value":"x","session":"main"}}"#,
-    ),
-    (
-        "tools/call",
-        r#"{"name":"subagent","arguments":{"task":"analysis","keys":["inv_*"],"ttl_seconds":3600}}"#,
+        r#"{"name":"context_session","arguments":{"action":"add_subagent","task":"analysis","keys":["inv_*"],"ttl_seconds":3600}}"#,
     ),
     ("resources/list", "{}"),
     ("resources/read", r#"{"uri":"session://main/keys"}"#),

@@ -34,7 +34,8 @@ await check("the orchestrator connects", "shared-context", async () => {
 if (api === "client" || transport === "http") {
   await check("in the requested version", version, () => orchestrator.version);
 }
-await check("it has all tools", ["shared_context", "subagent", "delta_rounds"], async () =>
+const memory = ["list", "read", "changes", "write", "delete"].map((it) => `context_${it}`);
+await check("it has all tools", [...memory, "context_session"], async () =>
   (await orchestrator.tools()).map((tool) => tool.name),
 );
 for (const [key, value] of [
@@ -48,7 +49,10 @@ for (const [key, value] of [
 
 /** Mints a credential as the orchestrator and connects with it. */
 async function launch(task) {
-  const { isError, participant, credential } = await orchestrator.call("subagent", { task });
+  const { isError, participant, credential } = await orchestrator.call("context_session", {
+    action: "add_subagent",
+    task,
+  });
   if (isError) throw new Error("no credential");
   return [participant, await Participant.connect(connection, credential)];
 }
@@ -60,7 +64,7 @@ await check("it launches an analysis", /^subagent:analysis(:|$)/, async () => {
   analysis = participant;
   return name;
 });
-await check("the analysis cannot mint credentials", ["shared_context", "delta_rounds"], async () =>
+await check("the analysis cannot mint credentials", memory, async () =>
   (await analysis.tools()).map((tool) => tool.name),
 );
 await check(
@@ -103,7 +107,7 @@ await check("it writes the decision", "orchestrator", () =>
   orchestrator.write("decisions_made", DECISION),
 );
 await check("it deletes the question", "open_questions", async () => {
-  return (await orchestrator.useTool({ action: "delete", key: "open_questions" })).deleted;
+  return (await orchestrator.useTool("context_delete", { key: "open_questions" })).deleted;
 });
 
 // Another subagent, which has never seen the problem.
@@ -142,8 +146,7 @@ await check("a key is completed", ["findings_summary"], () =>
   remediation.complete("session://{session}/entries/{key}", "key", "find"),
 );
 await check("a missing key is an error it can act on", [true, "KEY_NOT_FOUND"], async () => {
-  const { isError, error } = await remediation.call("shared_context", {
-    action: "read",
+  const { isError, error } = await remediation.call("context_delete", {
     key: "open_questions",
   });
   return [isError, error.code];

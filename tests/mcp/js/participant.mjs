@@ -72,32 +72,31 @@ export class Participant {
     return (await this.#client.listTools()).tools;
   }
 
-  /** Calls a tool. The text and the structured content of the reply must be equal. */
+  /** Calls a tool, which must reply in text and in data. */
   async call(name, args) {
     const result = await this.#client.callTool({ name, arguments: args });
-    const text = JSON.parse(result.content[0].text);
-    const isSame = JSON.stringify(text) === JSON.stringify(result.structuredContent);
-    if (!isSame) throw new Error(`text and data differ: ${JSON.stringify(result)}`);
+    const isWhole = result.content[0].text && result.structuredContent;
+    if (!isWhole) throw new Error(`text or data is missing: ${JSON.stringify(result)}`);
     return { isError: result.isError ?? false, ...result.structuredContent };
   }
 
-  /** Calls `shared_context`. It must succeed. */
-  async useTool(args) {
-    const { isError, ...reply } = await this.call("shared_context", args);
+  /** Calls a tool. It must succeed. */
+  async useTool(name, args = {}) {
+    const { isError, ...reply } = await this.call(name, args);
     if (isError) throw new Error(JSON.stringify(reply));
     return reply;
   }
 
   async keys() {
-    return (await this.useTool({ action: "list_keys" })).keys.map((entry) => entry.key);
+    return (await this.useTool("context_list")).keys.map((entry) => entry.key);
   }
 
   async read(key) {
-    return (await this.useTool({ action: "read", key })).value;
+    return (await this.useTool("context_read", { keys: [key] })).entries[0].value;
   }
 
   async write(key, value) {
-    return (await this.useTool({ action: "write", key, value })).written_by;
+    return (await this.useTool("context_write", { key, value })).written_by;
   }
 
   async resources() {

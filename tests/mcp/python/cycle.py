@@ -48,7 +48,9 @@ def entry(key: str) -> str:
 
 async def launch(orchestrator: Participant, task: str) -> tuple[str, Participant]:
     """Mints a credential as the orchestrator and connects with it."""
-    is_error, minted = await orchestrator.call("subagent", {"task": task})
+    is_error, minted = await orchestrator.call(
+        "context_session", {"action": "add_subagent", "task": task}
+    )
     verify(f"a credential is minted for {task}", False, is_error)
     return minted["participant"], await Participant.connect(CONNECTION, minted["credential"])
 
@@ -62,7 +64,8 @@ async def run_cycle() -> None:
     orchestrator = await Participant.connect(CONNECTION, os.environ["SHARED_CONTEXT_TOKEN"])
     verify("the orchestrator connects", "shared-context", orchestrator.server)
     verify("in the requested version", VERSION, orchestrator.version)
-    offered = ["shared_context", "subagent", "delta_rounds"]
+    memory = [f"context_{name}" for name in ["list", "read", "changes", "write", "delete"]]
+    offered = [*memory, "context_session"]
     await check("it has all tools", offered, lambda: tools(orchestrator))
     for key, value in [
         ("current_phase", "analysis"),
@@ -75,8 +78,7 @@ async def run_cycle() -> None:
     # A subagent looks for the cause. The orchestrator is notified of its findings.
     name, analysis = await launch(orchestrator, "analysis")
     verify("it launches an analysis", ANALYSIS, name)
-    offered = ["shared_context", "delta_rounds"]
-    await check("the analysis cannot mint credentials", offered, lambda: tools(analysis))
+    await check("the analysis cannot mint credentials", memory, lambda: tools(analysis))
     stated = ["constraints", "current_phase", "problem_summary", "scope"]
     await check("it sees the four keys", stated, analysis.keys)
     await check("it reads the problem", PROBLEM, lambda: analysis.read("problem_summary"))
@@ -117,7 +119,7 @@ async def run_cycle() -> None:
         "orchestrator",
         lambda: orchestrator.write("decisions_made", DECISION),
     )
-    deleted = await orchestrator.use_tool(action="delete", key="open_questions")
+    deleted = await orchestrator.use_tool("context_delete", key="open_questions")
     verify("it deletes the question", "open_questions", deleted["deleted"])
 
     # Another subagent, which has never seen the problem.
@@ -151,8 +153,7 @@ async def run_cycle() -> None:
         ["findings_summary"],
         lambda: remediation.complete(template, "key", "find"),
     )
-    missing = {"action": "read", "key": "open_questions"}
-    is_error, reply = await remediation.call("shared_context", missing)
+    is_error, reply = await remediation.call("context_delete", {"key": "open_questions"})
     seen = (is_error, reply["error"]["code"])
     verify("a missing key is an error it can act on", (True, "KEY_NOT_FOUND"), seen)
     await check("the remediation completes", None, remediation.leave)

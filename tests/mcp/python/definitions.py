@@ -1,5 +1,5 @@
 """Checks that the providers' packages accept the tool definitions of /v1/tools unchanged, and
-that results match the output schemas.
+that calls that the schemas allow are done.
 
 SHARED_CONTEXT_URL is the URL of the server, SHARED_CONTEXT_TOKEN the credential of a session's
 orchestrator.
@@ -92,7 +92,11 @@ def mcp() -> None:
     tools = definitions("mcp")
     verify(
         "mcp: there are all tools",
-        ["shared_context", "subagent", "delta_rounds"],
+        [
+            *(f"context_{name}" for name in ["list", "read", "changes", "write", "delete"]),
+            "context_session",
+            *(f"delta_rounds_{name}" for name in ["read", "propose", "manage"]),
+        ],
         [tool["name"] for tool in tools],
     )
     for tool in tools:
@@ -104,45 +108,46 @@ def mcp() -> None:
             read.model_dump(mode="json", by_alias=True, exclude_unset=True),
         )
         is_schema(f"mcp: arguments of {name}", tool["inputSchema"])
-        is_schema(f"mcp: results of {name}", tool["outputSchema"])
 
 
 async def results() -> None:
-    """Calls the tools and compares arguments and results with their schemas."""
-    connection = {"version": "2026-07-28", "server": SERVER, "program": None}
+    """Calls the tools with arguments that their schemas allow."""
+    connection = {
+        "version": "2026-07-28",
+        "server": SERVER,
+        "program": None,
+        "query": "?tools=delta_rounds",
+    }
     participant = await Participant.connect(connection, os.environ["SHARED_CONTEXT_TOKEN"])
     tools = {tool.name: tool for tool in await participant.tools()}
-    written = [{"key": "a", "value": "one"}, {"key": "b", "value": "two"}]
+    subagent = {"task": "review", "id": "1", "ttl_seconds": 60, "keys": ["findings_*"]}
     weights = [{"participant": "subagent:legal*", "weight": 0.8}]
     bind = {"operation": "add", "path": "$.bindings.customer", "value": "sea:customer:001"}
     rule = {"operation": "add", "path": "$.rules", "value": {"holds": None}}
     deltas = [{**it, "provenance": "seen in the contract"} for it in (bind, rule)]
     for name, arguments, is_rejection in [
-        ("shared_context", {"action": "write", "key": "scope", "value": "x"}, False),
-        ("shared_context", {"action": "write_batch", "writes": written}, False),
-        ("shared_context", {"action": "list_keys"}, False),
-        ("shared_context", {"action": "read", "key": "scope"}, False),
-        ("shared_context", {"action": "read_batch", "keys": ["a", "b"]}, False),
-        ("shared_context", {"action": "read_history", "key": "scope"}, False),
-        ("shared_context", {"action": "snapshot", "label": "first"}, False),
-        ("shared_context", {"action": "changes", "since": 1}, False),
-        ("shared_context", {"action": "prompt"}, False),
-        ("shared_context", {"action": "delete", "key": "a"}, False),
-        ("shared_context", {"action": "read", "key": "a"}, True),
-        ("shared_context", {"action": "write", "key": "Not A Key", "value": "x"}, True),
+        ("context_write", {"key": "scope", "value": "x"}, False),
+        ("context_list", {}, False),
+        ("context_read", {"keys": ["scope", "gone"]}, False),
+        ("context_changes", {"since": 1, "wait_seconds": 1, "except_own": True}, False),
+        ("context_session", {"action": "snapshot", "label": "first"}, False),
+        ("context_session", {"action": "read_history", "key": "scope"}, False),
+        ("context_session", {"action": "add_subagent", **subagent}, False),
+        ("context_session", {"action": "add_subagent", "task": "no task"}, True),
+        ("context_delete", {"key": "scope"}, False),
+        ("context_delete", {"key": "scope"}, True),
+        ("context_write", {"key": "Not A Key", "value": "x"}, True),
+        ("delta_rounds_manage", {"action": "open_round", "weights": weights}, False),
+        ("delta_rounds_propose", {"deltas": deltas}, False),
         (
-            "subagent",
-            {"task": "review", "id": "1", "ttl_seconds": 60, "keys": ["findings_*"]},
+            "delta_rounds_read",
+            {"action": "read_deltas", "path": "$.bindings.customer"},
             False,
         ),
-        ("subagent", {"task": "no task"}, True),
-        ("delta_rounds", {"action": "open_round", "weights": weights}, False),
-        ("delta_rounds", {"action": "propose_deltas", "deltas": deltas}, False),
-        ("delta_rounds", {"action": "read_deltas", "path": "$.bindings.customer"}, False),
-        ("delta_rounds", {"action": "close_round", "clip": "reject"}, False),
-        ("delta_rounds", {"action": "read_state", "round": 1}, False),
-        ("delta_rounds", {"action": "convergence"}, False),
-        ("delta_rounds", {"action": "close_round"}, True),
+        ("delta_rounds_manage", {"action": "close_round", "clip": "reject"}, False),
+        ("delta_rounds_read", {"action": "read_state", "round": 1}, False),
+        ("delta_rounds_read", {"action": "convergence"}, False),
+        ("delta_rounds_manage", {"action": "close_round"}, True),
     ]:
         tool, what = tools[name], f"{name} {json.dumps(arguments)}"
         verify(f"{what} is allowed", [], faults(tool.input_schema, arguments))
@@ -152,7 +157,6 @@ async def results() -> None:
             (is_rejection, "error" in reply),
             (is_error, is_rejection),
         )
-        verify(f"{what} is answered as promised", [], faults(tool.output_schema, reply))
     await participant.leave()
 
 

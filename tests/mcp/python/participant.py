@@ -3,7 +3,6 @@
 This module hides the differences between protocol versions and transports from the cycle.
 """
 
-import json
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -37,7 +36,9 @@ class Participant:
         else:
             headers = {"Authorization": f"Bearer {credential}"}
             http = await self._stack.enter_async_context(create_mcp_http_client(headers=headers))
-            server = streamable_http_client(f"{connection['server']}/mcp", http_client=http)
+            server = streamable_http_client(
+                f"{connection['server']}/mcp{connection.get('query', '')}", http_client=http
+            )
         # `auto` discovers the versions of the server; `legacy` is 2025-11-25.
         mode = "auto" if connection["version"] == MODERN else "legacy"
         client = Client(server, mode=mode, message_handler=self._receive, read_timeout_seconds=30)
@@ -63,28 +64,27 @@ class Participant:
         return (await self._client.list_tools()).tools
 
     async def call(self, name: str, arguments: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
-        """Calls a tool. The text and the structured content of the reply must be equal."""
+        """Calls a tool, which must reply in text and in data."""
         result = await self._client.call_tool(name, arguments)
-        text = json.loads(result.content[0].text)
-        if text != result.structured_content:
-            raise AssertionError(f"text and data differ: {result}")
-        return result.is_error or False, text
+        if not result.content[0].text or not isinstance(result.structured_content, dict):
+            raise AssertionError(f"text or data is missing: {result}")
+        return result.is_error or False, result.structured_content
 
-    async def use_tool(self, **arguments: Any) -> dict[str, Any]:
-        """Calls `shared_context`. It must succeed."""
-        is_error, reply = await self.call("shared_context", arguments)
+    async def use_tool(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """Calls a tool. It must succeed."""
+        is_error, reply = await self.call(name, arguments)
         if is_error:
             raise AssertionError(reply)
         return reply
 
     async def keys(self) -> list[str]:
-        return [entry["key"] for entry in (await self.use_tool(action="list_keys"))["keys"]]
+        return [entry["key"] for entry in (await self.use_tool("context_list"))["keys"]]
 
     async def read(self, key: str) -> str:
-        return (await self.use_tool(action="read", key=key))["value"]
+        return (await self.use_tool("context_read", keys=[key]))["entries"][0]["value"]
 
     async def write(self, key: str, value: str) -> str:
-        return (await self.use_tool(action="write", key=key, value=value))["written_by"]
+        return (await self.use_tool("context_write", key=key, value=value))["written_by"]
 
     async def resources(self) -> list[str]:
         return [str(it.uri) for it in (await self._client.list_resources()).resources]

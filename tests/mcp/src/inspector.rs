@@ -51,13 +51,13 @@ fn probes(era: &str) -> Vec<Probe> {
         expected,
     };
     let entry = format!("session://{SESSION}/entries/scope");
-    let read = json!({"action": "read", "key": "scope"}).to_string();
+    let read = json!({"keys": ["scope"]}).to_string();
     let mut probes = vec![
         probe(&["initialize"], "/result/serverInfo/name", json!("shared-context")),
-        probe(&["tools/list", "--strict"], "/result/tools/0/name", json!("shared_context")),
+        probe(&["tools/list", "--strict"], "/result/tools/0/name", json!("context_list")),
         probe(
-            &["tools/call", "--tool-name", "shared_context", "--tool-args-json", &read],
-            "/result/structuredContent/value",
+            &["tools/call", "--tool-name", "context_read", "--tool-args-json", &read],
+            "/result/structuredContent/entries/0/value",
             json!("Find the parameter."),
         ),
         probe(

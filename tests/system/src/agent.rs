@@ -165,9 +165,9 @@ impl Agent {
         id
     }
 
-    /// Sends a call of the tool `shared_context`; returns its id.
-    pub fn send_call(&mut self, arguments: &Value) -> u64 {
-        self.send("tools/call", json!({"name": "shared_context", "arguments": arguments}))
+    /// Sends a call of the tool `name`; returns its id.
+    pub fn send_call(&mut self, name: &str, arguments: &Value) -> u64 {
+        self.send("tools/call", json!({"name": name, "arguments": arguments}))
     }
 
     /// Sends a request and waits for its answer.
@@ -184,29 +184,29 @@ impl Agent {
         said(&answer)
     }
 
-    /// Calls `shared_context`.
+    /// Mints the credential of a subagent for `task`; returns the reply.
     #[track_caller]
-    pub fn call(&mut self, arguments: &Value) -> Value {
-        self.use_tool("shared_context", arguments)
+    pub fn add_subagent(&mut self, task: &str) -> Value {
+        self.use_tool("context_session", &json!({"action": "add_subagent", "task": task}))
     }
 
     /// Writes an entry.
     #[track_caller]
     pub fn write_entry(&mut self, key: &str, value: &str) -> Value {
-        self.call(&json!({"action": "write", "key": key, "value": value}))
+        self.use_tool("context_write", &json!({"key": key, "value": value}))
     }
 
     /// Reads an entry's value.
     #[track_caller]
     pub fn read_entry(&mut self, key: &str) -> String {
-        let read = self.call(&json!({"action": "read", "key": key}));
-        read["value"].as_str().unwrap().to_owned()
+        let read = self.use_tool("context_read", &json!({"keys": [key]}));
+        read["entries"][0]["value"].as_str().unwrap().to_owned()
     }
 
     /// Returns the keys there are, in order.
     #[track_caller]
     pub fn keys(&mut self) -> Vec<String> {
-        let listed = self.call(&json!({"action": "list_keys"}));
+        let listed = self.use_tool("context_list", &json!({}));
         let keys = listed["keys"].as_array().unwrap().iter();
         keys.map(|it| it["key"].as_str().unwrap().to_owned()).collect()
     }
@@ -328,15 +328,13 @@ impl Agent {
     }
 }
 
-/// Returns what a tool said in `answer`: the same as text and as structure.
+/// Returns the structured content of the tool result `answer`.
 #[track_caller]
 pub fn said(answer: &Value) -> Value {
     let result = &answer["result"];
     assert_ne!(result["isError"], true, "{answer}");
-    let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
-    let said: Value = serde_json::from_str(text).unwrap();
-    assert_eq!(result["structuredContent"], said);
-    said
+    assert!(result["content"][0]["text"].is_string(), "{answer}");
+    result["structuredContent"].clone()
 }
 
 #[track_caller]

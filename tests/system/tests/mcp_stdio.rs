@@ -37,7 +37,7 @@ fn check_cycle(version: &str) {
     orchestrator.wait_until_said("created the session");
     // The orchestrator launches a subagent: the host hands on the credential.
     let mut launch = |task: &str| {
-        let given = orchestrator.use_tool("subagent", &json!({"task": task}));
+        let given = orchestrator.add_subagent(task);
         Agent::holding(&data, version, given["credential"].as_str().unwrap())
     };
     let mut analysis = launch("analysis");
@@ -53,14 +53,14 @@ fn check_cycle(version: &str) {
     assert_eq!(orchestrator.keys().len(), 6);
     assert_eq!(orchestrator.read_entry("open_questions"), "Was the change intentional?");
     orchestrator.write_entry("decisions_made", "Config change was accidental. Revert it.");
-    orchestrator.call(&json!({"action": "delete", "key": "open_questions"}));
-    let given = orchestrator.use_tool("subagent", &json!({"task": "remediation"}));
+    orchestrator.use_tool("context_delete", &json!({"key": "open_questions"}));
+    let given = orchestrator.add_subagent("remediation");
     let mut remediation = Agent::holding(&data, version, given["credential"].as_str().unwrap());
     assert!(!remediation.keys().contains(&"open_questions".to_owned()));
     assert_eq!(remediation.read_entry("findings_summary"), findings);
     assert!(remediation.read_entry("decisions_made").contains("accidental"));
     // The agent reads a rejection by the rules and can act on it.
-    let read = json!({"name": "shared_context", "arguments": {"action": "read", "key": "none"}});
+    let read = json!({"name": "context_delete", "arguments": {"key": "none"}});
     let refused = remediation.ask("tools/call", read);
     assert_eq!(refused["result"]["isError"], true, "{refused}");
     assert_eq!(refused["result"]["structuredContent"]["error"]["code"], "KEY_NOT_FOUND");
@@ -98,7 +98,14 @@ fn everything_else_an_agent_may_ask_for_is_there() {
         };
         assert_eq!(
             names("tools/list", "tools", "name"),
-            ["shared_context", "subagent", "delta_rounds"]
+            [
+                "context_list",
+                "context_read",
+                "context_changes",
+                "context_write",
+                "context_delete",
+                "context_session"
+            ]
         );
         assert_eq!(names("prompts/list", "prompts", "name"), ["shared_context"]);
         let uris = names("resources/list", "resources", "uri");
@@ -123,11 +130,8 @@ fn names_of_any_characters_reach_the_server() {
         // Not -32020, which would say that header and body differ.
         assert_eq!(read["error"]["code"], -32602, "{uri}: {read}");
     }
-    let arguments = json!({"action": "list_keys", "session": "s"});
-    assert!(agent.call(&arguments)["keys"].is_array());
-    let arguments = json!({"action": "list_keys", "session": "größer"});
-    let refused =
-        agent.ask("tools/call", json!({"name": "shared_context", "arguments": arguments}));
+    let arguments = json!({"session": "größer"});
+    let refused = agent.ask("tools/call", json!({"name": "context_list", "arguments": arguments}));
     assert_eq!(refused["result"]["isError"], true, "{refused}");
 }
 
@@ -209,7 +213,7 @@ fn an_agent_of_an_older_version_subscribes() {
         agent.ask("resources/unsubscribe", params);
         writer.write_entry("scope", "again");
         writer.write_entry(&format!("new_{}", version.len()), "x");
-        writer.call(&json!({"action": "delete", "key": format!("new_{}", version.len())}));
+        writer.use_tool("context_delete", &json!({"key": format!("new_{}", version.len())}));
         // The list is everybody's to hear of.
         let before = agent.wait_for("notifications/resources/list_changed");
         assert!(before.iter().all(|it| !it.starts_with(UPDATED)), "{before:?}");
@@ -241,8 +245,8 @@ fn bad_lines_are_answered_and_nothing_else_happens() {
     let answer = agent.line();
     assert_eq!((&answer["error"]["code"], &answer["id"]), (&(-32600).into(), &77.into()));
     // What the bridge takes and the server does not.
-    let arguments = json!({"action": "write", "key": "k", "value": "x".repeat(1 << 19)});
-    let id = agent.send_call(&arguments);
+    let arguments = json!({"key": "k", "value": "x".repeat(1 << 19)});
+    let id = agent.send_call("context_write", &arguments);
     let answer = agent.answer(id);
     assert_eq!(answer["error"]["code"], -32600, "{answer}");
     for line in ["", "   ", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}"] {
@@ -262,8 +266,8 @@ fn concurrent_requests_are_all_answered_and_calls_stay_in_order() {
     let mut agent = Agent::start(folder.path(), MODERN, &["s"]);
     let mut ids = Vec::new();
     for nth in 0..100 {
-        let arguments = json!({"action": "write", "key": "counter", "value": nth.to_string()});
-        ids.push(agent.send_call(&arguments));
+        let arguments = json!({"key": "counter", "value": nth.to_string()});
+        ids.push(agent.send_call("context_write", &arguments));
         ids.push(agent.send("resources/read", json!({"uri": "session://s/keys"})));
     }
     for (nth, id) in ids.into_iter().enumerate() {
@@ -289,7 +293,7 @@ fn it_ends_with_its_input() {
     }
     let mut agent = Agent::spawn(data, MODERN, &["s"], &[]);
     agent.send("subscriptions/listen", json!({"notifications": {"resourcesListChanged": true}}));
-    let id = agent.send_call(&json!({"action": "write", "key": "last", "value": "x"}));
+    let id = agent.send_call("context_write", &json!({"key": "last", "value": "x"}));
     let end = agent.close();
     assert_eq!(end.code, 0, "{}", end.err);
     let lines = end.out.lines().map(|it| serde_json::from_str::<Value>(it).unwrap());
@@ -362,7 +366,7 @@ fn who_cannot_be_served_is_told_why() {
     let refused = stranger.ask("tools/list", json!({}));
     assert_eq!(refused["error"]["data"]["error"]["code"], "UNAUTHENTICATED", "{refused}");
     admin.post("/v1/sessions/b/revoke", &json!({})).expect(200);
-    let id = agent.send_call(&json!({"action": "list_keys"}));
+    let id = agent.send_call("context_list", &json!({}));
     let refused = agent.answer(id);
     assert_eq!(refused["error"]["data"]["error"]["code"], "UNAUTHENTICATED", "{refused}");
 }

@@ -164,7 +164,9 @@ impl StrategyInput {
 /// already shows the path as it was sent.)
 fn at(name: &str, nth: usize, error: Error) -> Error {
     match error {
-        Error::Malformed { message } => Error::malformed(format!("{name}[{nth}]: {message}")),
+        Error::Malformed { message } => {
+            Error::malformed(format!("{name}[item {}]: {message}", nth.saturating_add(1)))
+        }
         error => error,
     }
 }

@@ -118,11 +118,11 @@ fn malformed_round_requests_are_rejected_with_location() {
     let open = |members: &str| format!(r#"{{"action":"open_round",{members}}}"#);
     malformed(
         &open(r#""weights":[{"participant":"*","weight":1},{"participant":"*","weight":1.5}]"#),
-        "weights[1]: a weight is a number from 0 to 1",
+        "weights[item 2]: a weight is a number from 0 to 1",
     );
     malformed(
         &open(r#""weights":[{"participant":"nobody","weight":1}]"#),
-        "weights[0]: no participant matches",
+        "weights[item 1]: no participant matches",
     );
     malformed(&open(r#""weights":[{"participant":"*"}]"#), "weights[item 1] needs weight");
     malformed(
@@ -133,11 +133,11 @@ fn malformed_round_requests_are_rejected_with_location() {
     malformed(&open(r#""weights":[["*",1]]"#), "weights[item 1] must be an object, not a list");
     malformed(
         &open(r#""strategies":[{"path":"$","strategy":"coin-toss"}]"#),
-        "strategies[0]: a strategy is one of",
+        "strategies[item 1]: a strategy is one of",
     );
     malformed(
         &open(r#""strategies":[{"path":"$","strategy":"expert-override"}]"#),
-        "strategies[0]: expert-override needs",
+        "strategies[item 1]: expert-override needs",
     );
     malformed(
         &open(r#""strategies":[{"path":"none","strategy":"union"}],"bytes_max":1"#),

@@ -250,6 +250,24 @@ const UNSTORED: &str = "storage took no change; nothing was changed, try again i
 const IN_DOUBT: &str = "storage is unavailable, and whether the change was made is not known; \
      read before you try again, or retry with the same request_id";
 
+/// Writes why `key` is none, and the key that it most likely means.
+fn invalid_key(f: &mut fmt::Formatter<'_>, key: &str, has_prefix: bool) -> fmt::Result {
+    if has_prefix {
+        return write!(
+            f,
+            "key {key:?} has a prefix, which this session does not allow; \
+             write it without, as in {:?}",
+            key.replace(':', "_")
+        );
+    }
+    let shown: String = key.chars().take(80).collect();
+    write!(f, "key {shown:?} must be 1 to 64 of a-z, 0-9 and _")?;
+    match key::similar(key) {
+        Some(similar) => write!(f, "; write it as {similar}"),
+        None => f.write_str(" (for example open_questions)"),
+    }
+}
+
 /// Writes that no `kind` with this `id` exists.
 fn absent(f: &mut fmt::Formatter<'_>, kind: &str, id: &str) -> fmt::Result {
     let shown: String = id.chars().take(140).collect();
@@ -261,20 +279,7 @@ impl fmt::Display for Error {
         match self {
             Self::Unauthenticated { reason } => f.write_str(reason),
             Self::Malformed { message } => f.write_str(message),
-            Self::InvalidKey { key, has_prefix: true } => write!(
-                f,
-                "key {key:?} has a prefix, which this session does not allow; \
-                 write it without, as in {:?}",
-                key.replace(':', "_")
-            ),
-            Self::InvalidKey { key, has_prefix: false } => {
-                let shown: String = key.chars().take(80).collect();
-                write!(f, "key {shown:?} must be 1 to 64 of a-z, 0-9 and _")?;
-                match key::similar(key) {
-                    Some(similar) => write!(f, "; write it as {similar}"),
-                    None => f.write_str(" (for example open_questions)"),
-                }
-            }
+            Self::InvalidKey { key, has_prefix } => invalid_key(f, key, *has_prefix),
             Self::SessionNotFound { session: id } => absent(f, "session", id),
             Self::ProjectNotFound { project: id } => absent(f, "project", id),
             Self::SessionExists { session } => {

@@ -15,7 +15,7 @@ use shared_context_codec::{Failure, actions, nearest, shorten, unknown_member};
 use super::params::Params;
 use crate::{
     http::ToolRequest,
-    tools::{ADD_SUBAGENT, Calls, Kind, Member, Tool},
+    tools::{self, ADD_SUBAGENT, Calls, Kind, Member, Tool},
 };
 
 /// Members of [`ADD_SUBAGENT`] and the one that must be sent.
@@ -71,15 +71,16 @@ pub(super) fn check(
     Ok(action)
 }
 
-/// Builds the request for `action` with `arguments`, which were checked.
-pub(super) fn request(action: &str, arguments: &Params<'_>) -> Vec<u8> {
+/// Builds the request for `action` with `arguments`, which were checked, under the name
+/// `request_id` if the action takes one.
+pub(super) fn request(action: &str, arguments: &Params<'_>, request_id: Option<&str>) -> Vec<u8> {
     let is_passed =
         |name: &str| !["action", "session"].contains(&name) && !OF_THE_WIRE.contains(&name);
     let names = arguments.names().filter(|it| is_passed(it));
     let members = names.filter_map(|name| Some((name, arguments.get(name)?)));
-    members
-        .fold(ToolRequest::new(action), |it, (name, value)| it.with(name, Some(value)))
-        .into_bytes()
+    let takes_id = actions().any(|it| it.name == action && it.takes("request_id"));
+    let request = ToolRequest::new(action).with("request_id", request_id.filter(|_| takes_id));
+    members.fold(request, |it, (name, value)| it.with(name, Some(value))).into_bytes()
 }
 
 /// Returns the action of the call: the only one of the tool, or the one that is named.
@@ -96,9 +97,14 @@ fn action(tool: &'static Tool, arguments: &Params<'_>) -> Result<&'static str, F
         return Ok(found);
     }
     let shown = shorten(&named, 40);
-    let next = match (crate::tools::with_action(&named), nearest(&named, listed.iter().copied())) {
+    let near = nearest(&named, listed.iter().copied());
+    let other = tools::with_action(&named).or_else(|| match near {
+        Some(_) => None,
+        None => tools::with_action(nearest(&named, actions().map(|it| it.name))?),
+    });
+    let next = match (other, near) {
         (Some(other), _) => format!("call {} for it", other.name),
-        (None, Some(nearest)) => format!("did you mean {nearest}?"),
+        (None, Some(near)) => format!("did you mean {near}?"),
         (None, None) => format!("it has {}", listed.join(", ")),
     };
     Err(malformed(format!("{} has no action {shown:?}; {next}", tool.name)))

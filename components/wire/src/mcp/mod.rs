@@ -55,6 +55,10 @@ use crate::{
     tools::Toolset,
 };
 
+/// Member of a call's `_meta` with a name for it: a call that is repeated under the same name takes
+/// effect once. It is for programs; the tools do not list it.
+pub const REQUEST_ID: &str = "shared-context/request_id";
+
 /// Caller, engine and version of a request.
 pub(crate) struct Context<'r, E> {
     pub(crate) engine: &'r E,

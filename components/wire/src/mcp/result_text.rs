@@ -22,7 +22,7 @@ struct Listing {
 }
 
 #[derive(Deserialize)]
-struct Entries {
+struct EntriesRead {
     entries: Vec<Map<String, Value>>,
     missing: Vec<String>,
     revision: u64,
@@ -45,14 +45,14 @@ struct Warning {
 }
 
 #[derive(Deserialize)]
-struct Deleted {
+struct Removed {
     deleted: String,
     previous_version: u64,
     revision: u64,
 }
 
 #[derive(Deserialize)]
-struct Changes {
+struct ChangesPage {
     changes: Vec<Map<String, Value>>,
     next_since: u64,
     has_more: bool,
@@ -64,7 +64,7 @@ pub(super) fn of_reply(action: &str, reply: &[u8]) -> Option<String> {
         "list_keys" => parse(reply).map(|it| listing(&it)),
         "read_batch" => parse(reply).map(|it| entries(&it)),
         "write" => parse(reply).map(|it| written(&it)),
-        "delete" => parse(reply).map(|Deleted { deleted, previous_version, revision }| {
+        "delete" => parse(reply).map(|Removed { deleted, previous_version, revision }| {
             format!("deleted {deleted} (version {previous_version}); revision {revision}")
         }),
         "changes" => parse(reply).map(|it| changes(&it)),
@@ -96,7 +96,7 @@ fn listing(it: &Listing) -> String {
     text
 }
 
-fn entries(it: &Entries) -> String {
+fn entries(it: &EntriesRead) -> String {
     let mut text = format!("revision {}", it.revision);
     for entry in &it.entries {
         let value = entry.get("value").and_then(Value::as_str).unwrap_or_default();
@@ -120,7 +120,7 @@ fn written(it: &Written) -> String {
     text
 }
 
-fn changes(it: &Changes) -> String {
+fn changes(it: &ChangesPage) -> String {
     let mut text = match it.changes.len() {
         0 => "nothing changed".to_owned(),
         _ => "changes, oldest first".to_owned(),

@@ -18,9 +18,9 @@ pub(crate) const NAME: &str = "shared-context";
 
 /// Text that a client may put into the system prompt of its agent.
 const INSTRUCTIONS: &str = "\
-Working memory that the agents of one session share. Call the tool shared_context with action \
-list_keys first and read only what your task needs; before you finish, write your conclusions, \
-decisions and open questions: nothing else of your work survives. The skill \
+Working memory that the agents of one session share. Call context_list first and read only what \
+your task needs; before you finish, write your conclusions, decisions and open questions with \
+context_write: nothing else of your work survives. The skill \
 skill://shared-context/SKILL.md tells more.";
 
 /// `server/discover` (2026-07-28).

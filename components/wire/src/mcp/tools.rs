@@ -16,8 +16,8 @@ use shared_context_codec::{Failure, Reply, nearest, shorten};
 use shared_context_core::Role;
 
 use super::{
-    Cache, Context, MethodResult, Rejection, arguments, fault::Fault, params::Params, result_text,
-    server::one_page,
+    Cache, Context, MethodResult, REQUEST_ID, Rejection, arguments, fault::Fault, params::Params,
+    result_text, server::one_page,
 };
 use crate::{
     Engine,
@@ -52,16 +52,20 @@ pub(crate) async fn call<E: Engine>(
     let Some(tool) = tools::named(&name) else {
         return Err(Fault::invalid_params(unknown(&name, &arguments, context.role())).into());
     };
+    let meta = Params::parse(params.get("_meta"), "_meta")?;
+    let request_id = meta.text(REQUEST_ID)?;
     let outcome = match context.check_tool(tool) {
-        Ok(()) => perform(context, tool, &arguments).await,
+        Ok(()) => perform(context, tool, &arguments, request_id.as_deref()).await,
         Err(failure) => Err(failure),
     };
     match outcome {
-        Ok((action, reply)) => result(&reply, result_text::of_reply(action, &reply), None),
+        Ok((action, reply)) => {
+            result(&reply, result_text::of_reply(action, &reply).as_deref(), None)
+        }
         // The program around the agent must present another credential.
         Err(failure) if failure.code == "UNAUTHENTICATED" => Err(Rejection::Http(failure)),
         Err(failure) => {
-            result(&failure.to_json(), Some(result_text::of_failure(&failure)), Some(&failure))
+            result(&failure.to_json(), Some(&result_text::of_failure(&failure)), Some(&failure))
         }
     }
 }
@@ -72,6 +76,7 @@ async fn perform<E: Engine>(
     context: &Context<'_, E>,
     tool: &'static Tool,
     arguments: &Params<'_>,
+    request_id: Option<&str>,
 ) -> Result<(&'static str, Vec<u8>), Failure> {
     let action = arguments::check(tool, arguments, context.role() == Role::Admin)?;
     let named = arguments.text("session").map_err(argument_error)?;
@@ -82,9 +87,12 @@ async fn perform<E: Engine>(
         "read_state" => {
             wait_for_round(context, session, arguments).await?;
             let arguments = arguments.clone().without("since");
-            context.invoke_bytes(session, &arguments::request(action, &arguments)).await?.body
+            context.invoke_bytes(session, &arguments::request(action, &arguments, None)).await?.body
         }
-        _ => context.invoke_bytes(session, &arguments::request(action, arguments)).await?.body,
+        _ => {
+            let request = arguments::request(action, arguments, request_id);
+            context.invoke_bytes(session, &request).await?.body
+        }
     };
     Ok((action, reply))
 }
@@ -124,7 +132,7 @@ async fn wait_for_round<E: Engine>(
         change.is_ok_and(|it| ["open_round", "close_round"].contains(&it.action))
     };
     let request = |since: Option<u64>| ToolRequest::new("changes").with("since", since);
-    let has_turn = |page: &Page<'_>| page.changes.iter().any(|it| is_turn(it));
+    let has_turn = |page: &Page<'_>| page.changes.iter().any(is_turn);
     wait(context, session, arguments, request, has_turn).await.map(drop)
 }
 
@@ -203,13 +211,13 @@ fn unknown(name: &str, arguments: &Params<'_>, role: Role) -> String {
             format!("call {} with the action {action}", tool.name)
         }
         Some((_, tool)) => format!("call {}", tool.name),
-        None => match nearest(name, listed.iter().map(|it| it.name)) {
-            Some(nearest) => format!("call {nearest}"),
-            None => {
-                let names: Vec<&str> = listed.iter().map(|it| it.name).collect();
-                format!("there are {}", names.join(", "))
-            }
-        },
+        None => {
+            let names: Vec<&str> = listed.iter().map(|it| it.name).collect();
+            nearest(name, names.iter().copied()).map_or_else(
+                || format!("there are {}", names.join(", ")),
+                |it| format!("call {it}"),
+            )
+        }
     };
     format!("Unknown tool: {shown}; {next}")
 }
@@ -300,7 +308,7 @@ fn malformed(message: impl Into<String>) -> Failure {
 /// for models; without a text of its own the JSON again.
 fn result(
     reply: &[u8],
-    text: Option<String>,
+    text: Option<&str>,
     failure: Option<&Failure>,
 ) -> Result<MethodResult, Rejection> {
     #[derive(Serialize)]
@@ -316,7 +324,7 @@ fn result(
         text: &'r str,
     }
     let reply: &RawValue = serde_json::from_slice(reply).map_err(|_| invalid_reply())?;
-    let text = text.as_deref().unwrap_or(reply.get());
+    let text = text.unwrap_or(reply.get());
     let result = MethodResult::new(&CallResult {
         content: [Text { r#type: "text", text }],
         structured_content: reply,

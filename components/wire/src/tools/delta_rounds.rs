@@ -91,10 +91,6 @@ pub(super) const MANAGE: Tool = Tool {
     tokens: (346, 369),
 };
 
-/// Members of the actions that the tools do not offer: they matter to programs more than to models.
-#[cfg(test)]
-pub(super) const LEFT_OUT: [&str; 4] = ["request_id", "bytes_max", "after", "limit"];
-
 /// One of several deltas.
 const DELTA: [Member; 4] = [
     Member { name: "operation", kind: Kind::OneOf(&OPERATIONS), about: "" },

@@ -65,6 +65,11 @@ pub(crate) fn named(name: &str) -> Option<&'static Tool> {
     TOOLS.into_iter().find(|it| it.name == name)
 }
 
+/// Returns true if `name` is a tool of MCP that changes nothing, so that a call may be repeated.
+pub fn is_read_only(name: &str) -> bool {
+    named(name).is_some_and(|it| it.hints.is_read_only())
+}
+
 /// Returns the tool of MCP that performs `action`, if there is one.
 pub(crate) fn with_action(action: &str) -> Option<&'static Tool> {
     TOOLS.into_iter().find(|it| it.calls.actions().contains(&action))

@@ -212,6 +212,7 @@ pub(super) struct McpTool {
 
 /// What a tool does, as hints for clients. The hints of MCP that are not given have their default
 /// value: not read-only, not idempotent.
+#[expect(clippy::struct_field_names, reason = "named as in MCP")]
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Hints {
@@ -232,6 +233,11 @@ impl Hints {
     /// It may remove something.
     pub(super) const REMOVES: Self =
         Self { read_only_hint: None, destructive_hint: Some(true), open_world_hint: false };
+
+    /// Returns true if it changes nothing.
+    pub(super) fn is_read_only(self) -> bool {
+        self.read_only_hint == Some(true)
+    }
 }
 
 /// Metadata of a tool besides MCP's own members. It comes last, so that the tool's tokens can be

@@ -19,6 +19,7 @@ mod client;
 #[cfg(test)]
 mod completion;
 #[cfg(test)]
+mod first_calls;
 mod framing;
 #[cfg(test)]
 mod handshakes;

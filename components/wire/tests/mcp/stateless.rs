@@ -33,7 +33,7 @@ fn initialize_returns_no_session_and_no_stateful_features() {
         assert_eq!(result["serverInfo"]["name"], "shared-context");
         let offered = json!({"tools": {}, "prompts": {}, "completions": {}, "resources": {}});
         assert_eq!(result["capabilities"], offered);
-        assert!(result["instructions"].as_str().unwrap().contains("list_keys"));
+        assert!(result["instructions"].as_str().unwrap().contains("context_list"));
     }
     let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}});
     let seen = bench.mcp(&bench.agent, &[], &body.to_string());

@@ -91,7 +91,7 @@ fn a_handshake_negotiates_the_version() {
         let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
         let seen = bench.mcp(&bench.agent, &[], &body.to_string());
         assert_eq!(seen.json()["result"]["protocolVersion"], expected, "{seen:?}");
-        assert!(seen.json()["result"]["instructions"].as_str().unwrap().contains("list_keys"));
+        assert!(seen.json()["result"]["instructions"].as_str().unwrap().contains("context_list"));
         assert!(!seen.header("mcp-session-id").is_empty());
     }
     let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}});

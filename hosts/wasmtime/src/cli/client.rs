@@ -33,6 +33,20 @@ const BODY_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// The characters that are not percent-encoded in a path segment or a query value.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
+/// The time that an answer may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnswerTime {
+    /// The usual time, after the server waited this long.
+    After(Duration),
+    /// No limit: the body is a stream with heartbeats.
+    Endless,
+}
+
+impl AnswerTime {
+    /// The usual time.
+    pub(crate) const USUAL: Self = Self::After(Duration::ZERO);
+}
+
 /// A secret sent as a bearer token.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Bearer(pub(crate) String);
@@ -184,7 +198,7 @@ impl Client {
             .header("Last-Event-ID", after)
             .body(())
             .map_err(ureq::Error::from);
-        let sent = request.and_then(|request| self.open(request, true));
+        let sent = request.and_then(|request| self.open(request, AnswerTime::Endless));
         let response = sent.map_err(|error| self.not_answered(&error))?;
         if response.status() == StatusCode::OK && is_stream(&response) {
             return Ok(BufReader::new(response.into_body().into_reader()));
@@ -194,8 +208,7 @@ impl Client {
         Err(not_a_server(&self.url, "it does not send changes as they happen"))
     }
 
-    /// Sends `request` and returns the answer with an unread body. With `may_last` the body
-    /// may be an endless stream.
+    /// Sends `request` and returns the answer with an unread body, which may take this long.
     ///
     /// # Errors
     ///
@@ -203,17 +216,18 @@ impl Client {
     pub(crate) fn open(
         &self,
         request: Request<impl AsSendBody>,
-        may_last: bool,
+        time: AnswerTime,
     ) -> Result<Response<ureq::Body>, ureq::Error> {
-        if !may_last {
-            return self.agent.run(request);
-        }
-        let request = self
-            .agent
-            .configure_request(request)
-            .timeout_global(None)
-            .timeout_per_read(Some(SILENCE_MAX));
-        self.agent.run(request.build())
+        let configured = |request| self.agent.configure_request(request);
+        let request = match time {
+            AnswerTime::After(wait) => {
+                configured(request).timeout_global(Some(ANSWER_MAX.saturating_add(wait))).build()
+            }
+            AnswerTime::Endless => {
+                configured(request).timeout_global(None).timeout_per_read(Some(SILENCE_MAX)).build()
+            }
+        };
+        self.agent.run(request)
     }
 
     fn whole(&self, response: Response<ureq::Body>) -> Result<Answer, ureq::Error> {

@@ -21,7 +21,7 @@ pub const SECRET: &str = "conformance: signs the credentials";
 pub const ADMIN_KEY: &str = "conformance-admin-key-0123456789abcdef";
 
 /// The status of each error code of the JSON tool.
-const STATUSES: [(&str, u16); 32] = [
+const STATUSES: [(&str, u16); 33] = [
     ("UNAUTHENTICATED", 401),
     ("MALFORMED_REQUEST", 400),
     ("INVALID_KEY", 400),
@@ -47,6 +47,7 @@ const STATUSES: [(&str, u16); 32] = [
     ("PATH_EXISTS", 409),
     ("TOKENIZER_UNAVAILABLE", 503),
     ("VALUE_TOO_LARGE", 413),
+    ("SENSITIVE_VALUE", 422),
     ("VERSION_CONFLICT", 409),
     ("IDENTITY_CONFLICT", 409),
     ("STORE_FULL", 409),

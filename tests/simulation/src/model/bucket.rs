@@ -146,6 +146,7 @@ impl BucketModel {
                     participant.as_ref().unwrap_or(&own),
                     caller(requester).keys(),
                     &namespace.unwrap_or_else(Namespace::template),
+                    false,
                     |text| Ok(approximate(text)),
                     max_tokens.unwrap_or(Tokens(1_000)),
                 );

@@ -30,7 +30,9 @@ use super::{
     stream,
     upstream::{Need, Upstream},
 };
-use crate::cli::{event::Events, output::remark, problem::Problem, signals::no_thread};
+use crate::cli::{
+    client::AnswerTime, event::Events, output::remark, problem::Problem, signals::no_thread,
+};
 
 /// The maximum length of a queue. When it is full, the client's next message waits.
 const WAITING_MAX: usize = 16;
@@ -111,7 +113,7 @@ impl Bridge {
     pub(super) fn send(
         &self,
         message: &Message,
-        may_last: bool,
+        time: AnswerTime,
         need: Need,
     ) -> Result<Answer, Failure> {
         let handshake = self.handshakes.of(message);
@@ -121,7 +123,7 @@ impl Bridge {
                 headers: header::of(message, handshake),
                 body: &message.line,
                 is_repeatable: message.is_repeatable(),
-                may_last,
+                time,
                 need,
             };
             exchange::send(&self.upstream, &call)
@@ -140,7 +142,7 @@ impl Bridge {
         if ticket.as_ref().is_some_and(|it| !self.output.is_open(it)) {
             return;
         }
-        let sent = self.send(&message, false, Need::Request);
+        let sent = self.send(&message, AnswerTime::After(message.wait()), Need::Request);
         if let Ok(answer) = &sent {
             match self.handshakes.record(&message, answer) {
                 HandshakeChange::Unchanged => {}
@@ -196,7 +198,7 @@ impl Bridge {
             headers: header::of_handshake(handshake),
             body: &[],
             is_repeatable: false,
-            may_last: false,
+            time: AnswerTime::USUAL,
             need: Need::Stream,
         };
         // An error does no harm: the server expires handshakes by itself.

@@ -22,7 +22,7 @@ use super::{
     upstream::{Need, Target, Upstream},
 };
 use crate::cli::{
-    client::{Bearer, is_stream, not_a_server, rejection, whole_body},
+    client::{AnswerTime, Bearer, is_stream, not_a_server, rejection, whole_body},
     problem::{Kind, Problem},
 };
 
@@ -40,7 +40,7 @@ pub(super) struct Call<'c> {
     /// True if it may be sent again after an unknown outcome.
     pub(super) is_repeatable: bool,
     /// True if the answer may be an endless stream.
-    pub(super) may_last: bool,
+    pub(super) time: AnswerTime,
     pub(super) need: Need,
 }
 
@@ -116,14 +116,14 @@ fn try_send(target: &Target, call: &Call<'_>) -> Result<Answer, ureq::Error> {
     let Bearer(secret) = &target.bearer;
     let mut request = Request::builder()
         .method(call.method.clone())
-        .uri(format!("{}/mcp", client.url()))
+        .uri(format!("{}{}", client.url(), target.path))
         .header(header::AUTHORIZATION, format!("Bearer {secret}"));
     if let Some(headers) = request.headers_mut() {
         headers.extend(call.headers.clone());
     }
     let response = match call.method {
-        Method::POST => client.open(request.body(call.body)?, call.may_last)?,
-        _ => client.open(request.body(())?, call.may_last)?,
+        Method::POST => client.open(request.body(call.body)?, call.time)?,
+        _ => client.open(request.body(())?, call.time)?,
     };
     let (status, headers) = (response.status(), response.headers().clone());
     let body = if is_stream(&response) {

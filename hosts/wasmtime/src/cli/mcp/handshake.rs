@@ -20,7 +20,7 @@ use super::{
     message::Message,
     upstream::{Need, Upstream},
 };
-use crate::cli::client::not_a_server;
+use crate::cli::client::{AnswerTime, not_a_server};
 
 /// JSON-RPC 2.0: the method does not exist, which is also sent with status 404.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -156,7 +156,7 @@ impl Handshakes {
                 headers,
                 body: &message.line,
                 is_repeatable: true,
-                may_last: false,
+                time: AnswerTime::USUAL,
                 need,
             };
             exchange::send(upstream, &call)

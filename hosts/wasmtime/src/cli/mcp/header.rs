@@ -150,14 +150,14 @@ mod tests {
     #[test]
     fn a_modern_request_tells_what_it_is() {
         let version = ("mcp-protocol-version", "2026-07-28");
-        let call = json!({"name": "shared_context", "arguments": {"session": "käse"}});
+        let call = json!({"name": "context_list", "arguments": {"session": "käse"}});
         check(
             &modern_request("tools/call", call),
             None,
             &[
                 version,
                 ("mcp-method", "tools/call"),
-                ("mcp-name", "shared_context"),
+                ("mcp-name", "context_list"),
                 ("mcp-param-session", "=?base64?a8Okc2U=?="),
             ],
         );

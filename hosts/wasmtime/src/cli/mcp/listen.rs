@@ -27,7 +27,7 @@ use super::{
     output::Ticket,
     upstream::Need,
 };
-use crate::cli::{event::Events, signals::no_thread};
+use crate::cli::{client::AnswerTime, event::Events, signals::no_thread};
 
 /// The maximum number of open subscriptions. A cancelled one counts until the server sends
 /// its next event or heartbeat.
@@ -87,7 +87,7 @@ impl Subscription<'_> {
         let mut pause = Pause::default();
         while bridge.output.is_open(ticket) {
             let need = if self.is_acknowledged { Need::Stream } else { Need::Request };
-            let line = match bridge.send(message, true, need) {
+            let line = match bridge.send(message, AnswerTime::Endless, need) {
                 Ok(answer) if self.is_acknowledged && answer.is_temporary() => None,
                 Ok(answer) => match answer.stream() {
                     Ok(body) => {

@@ -8,9 +8,11 @@
 //! A line is forwarded unchanged. An error never repeats its content, which may have been a
 //! value meant for the store.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use shared_context_codec::may_change;
+use shared_context_wire::{REQUEST_ID, is_read_only};
 
 /// JSON-RPC 2.0: the line is not JSON.
 pub(super) const PARSE_ERROR: i32 = -32700;
@@ -19,6 +21,8 @@ pub(super) const INVALID_REQUEST: i32 = -32600;
 /// JSON-RPC 2.0: the message is valid, but was not carried out.
 pub(super) const INTERNAL_ERROR: i32 = -32603;
 
+/// The longest that a server waits in a tool call, in seconds.
+const WAIT_SECONDS_MAX: u64 = 60;
 /// The member of `_meta` with the protocol version of a modern request (2026-07-28).
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// The member of `_meta` with the subscription of a message.
@@ -120,17 +124,22 @@ impl Message {
         self.params.get("requestId").and_then(Id::new)
     }
 
+    /// Returns how long the server may wait before it answers a tool call.
+    pub(super) fn wait(&self) -> Duration {
+        let arguments = self.params.get("arguments").filter(|_| self.method == "tools/call");
+        let seconds = arguments.and_then(|it| it.get("wait_seconds")?.as_u64());
+        Duration::from_secs(seconds.unwrap_or_default().min(WAIT_SECONDS_MAX))
+    }
+
     /// Returns true if the message may be sent again when its answer is lost, because
     /// repeating it has no further effect.
     pub(super) fn is_repeatable(&self) -> bool {
         if self.method != "tools/call" {
             return true;
         }
-        let Some(arguments) = self.params.get("arguments") else { return false };
         // A change with a request id is carried out once.
-        matches!(self.text("name"), Some("shared_context" | "delta_rounds"))
-            && (self.argument("request_id").is_some()
-                || !may_change(arguments.to_string().as_bytes()))
+        let request_id = self.params.get("_meta").and_then(|it| it.get(REQUEST_ID));
+        request_id.is_some_and(Value::is_string) || self.text("name").is_some_and(is_read_only)
     }
 }
 
@@ -325,25 +334,20 @@ mod tests {
             let line = json!({"id": 1, "method": method, "params": params}).to_string();
             assert_eq!(parse(&line).unwrap().is_repeatable(), expected, "{line}");
         }
-        let call = |arguments: Value| json!({"name": "shared_context", "arguments": arguments});
+        let call = |name: &str| json!({"name": name, "arguments": {"key": "k", "value": "v"}});
         check("tools/list", &json!({}), true);
         check("resources/subscribe", &json!({"uri": "x"}), true);
-        check("tools/call", &call(json!({"action": "list_keys", "session": "s"})), true);
-        check("tools/call", &call(json!({"action": "read", "key": "k"})), true);
-        let write = json!({"action": "write", "key": "k", "value": "v", "request_id": null});
-        check("tools/call", &call(write), false);
-        let write = json!({"action": "write", "key": "k", "value": "v", "request_id": "r"});
-        check("tools/call", &call(write), true);
-        check("tools/call", &call(json!({"action": "new"})), false);
-        check("tools/call", &call(json!("list_keys")), false);
-        check("tools/call", &json!({"name": "shared_context"}), false);
-        let rounds = |arguments: Value| json!({"name": "delta_rounds", "arguments": arguments});
-        check("tools/call", &rounds(json!({"action": "read_state"})), true);
-        check("tools/call", &rounds(json!({"action": "close_round"})), false);
-        let close = json!({"action": "close_round", "request_id": "r"});
-        check("tools/call", &rounds(close), true);
-        let other = json!({"name": "subagent", "arguments": {"action": "read", "request_id": "r"}});
-        check("tools/call", &other, false);
+        for name in ["context_list", "context_read", "context_changes", "delta_rounds_read"] {
+            check("tools/call", &call(name), true);
+        }
+        for name in ["context_write", "context_delete", "context_session", "new", ""] {
+            check("tools/call", &call(name), false);
+        }
+        let mut named = call("context_write");
+        named["_meta"] = json!({"shared-context/request_id": "r"});
+        check("tools/call", &named, true);
+        named["_meta"] = json!({"shared-context/request_id": null});
+        check("tools/call", &named, false);
     }
 
     #[test]

@@ -37,6 +37,8 @@ use std::{
     time::Duration,
 };
 
+use shared_context_core::config::TOOL_SETS;
+
 use self::{
     bridge::{Bridge, Lanes},
     output::Output,
@@ -68,6 +70,7 @@ const END_TIME_MAX: Duration = Duration::from_secs(5);
 Examples:
   shared-context mcp notes
   shared-context mcp ticket-7 --as subagent:review
+  shared-context mcp ticket-7 --tools delta_rounds
   SHARED_CONTEXT_TOKEN=... shared-context mcp
 
 The configuration of a desktop agent or an editor:
@@ -86,8 +89,20 @@ pub(crate) struct Arguments {
     /// the one of `SHARED_CONTEXT_TOKEN`, else orchestrator]
     #[arg(long = "as", value_name = "PARTICIPANT")]
     participant: Option<String>,
+    /// Also list these sets of tools, with commas between them: `delta_rounds` [default:
+    /// those of the credential, else those of the session]
+    #[arg(long, value_name = "SETS", value_parser = sets)]
+    tools: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
+}
+
+/// Validates the names of sets of tools.
+fn sets(names: &str) -> Result<String, String> {
+    match names.split(',').find(|it| !TOOL_SETS.contains(it)) {
+        None => Ok(names.to_owned()),
+        Some(_) => Err(format!("there are {}", TOOL_SETS.join(", "))),
+    }
 }
 
 /// The reason why the bridge ends.
@@ -111,7 +126,7 @@ fn bridge(arguments: &Arguments) -> Result<(), Problem> {
     serve::start_log(LogFormat::Text, LOG_DEFAULT)?;
     let (caller, name) = arguments.caller()?;
     let session = arguments.session.as_deref();
-    let upstream = Upstream::start(arguments.server.clone(), caller, session)?;
+    let upstream = Upstream::start(arguments.server.clone(), caller, session, &arguments.path())?;
     let ready = format!("{name}, at {}", upstream.target().server.client.url());
     let (over, ended) = channel();
     let output = Output::new(io::stdout(), over.clone());
@@ -143,6 +158,14 @@ fn bridge(arguments: &Arguments) -> Result<(), Problem> {
 }
 
 impl Arguments {
+    /// Returns the path and query of the endpoint.
+    fn path(&self) -> String {
+        match &self.tools {
+            Some(sets) => format!("/mcp?tools={sets}"),
+            None => "/mcp".to_owned(),
+        }
+    }
+
     /// Returns the caller and a name for it in messages.
     fn caller(&self) -> Result<(Caller, String), Problem> {
         match (&self.participant, Server::participant(), &self.session) {

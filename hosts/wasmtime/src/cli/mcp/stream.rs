@@ -22,7 +22,7 @@ use super::{
     message::notification,
     upstream::Need,
 };
-use crate::cli::{event::Events, output::remark};
+use crate::cli::{client::AnswerTime, event::Events, output::remark};
 
 /// The outcome of an attempt to open the stream.
 enum OpenOutcome {
@@ -111,7 +111,7 @@ fn get(bridge: &Bridge, handshake: &Handshake) -> Result<Answer, Failure> {
         headers: header::of_handshake(handshake),
         body: &[],
         is_repeatable: true,
-        may_last: true,
+        time: AnswerTime::Endless,
         need: Need::Stream,
     };
     exchange::send(&bridge.upstream, &call)

@@ -54,6 +54,8 @@ pub(super) enum Caller {
 pub(super) struct Target {
     pub(super) server: Arc<Server>,
     pub(super) bearer: Bearer,
+    /// The path and query of its MCP endpoint.
+    pub(super) path: Arc<str>,
     /// The number of earlier lookups.
     generation: u64,
     /// True if it may be gone: it did not answer a request.
@@ -90,6 +92,7 @@ impl Upstream {
         args: ServerArgs,
         caller: Caller,
         session: Option<&str>,
+        path: &str,
     ) -> Result<Self, Problem> {
         let (server, own) = if args.server()?.is_named() {
             (look(&args)?, None)
@@ -115,7 +118,13 @@ impl Upstream {
                 }
             }
         };
-        let target = Mutex::new(Target { server, bearer, generation: 0, is_doubtful: false });
+        let target = Mutex::new(Target {
+            server,
+            bearer,
+            path: path.into(),
+            generation: 0,
+            is_doubtful: false,
+        });
         Ok(Self { args, caller, target, own: Mutex::new(own) })
     }
 

@@ -197,7 +197,7 @@ impl Fixture {
         let data = folder.path().to_str().unwrap();
         let arguments = ["mcp", "s", "--url", &server.url, "--data", data];
         let arguments = Command::try_parse_from(arguments).unwrap().mcp;
-        let upstream = Upstream::start(arguments.server, caller, None).unwrap();
+        let upstream = Upstream::start(arguments.server, caller, None, "/mcp").unwrap();
         let (lines, written) = Lines::new();
         let bridge = Arc::new(Bridge::new(upstream, Output::new(lines, channel().0)));
         let lanes = Lanes::new(&bridge).unwrap();
@@ -231,11 +231,11 @@ fn list() -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
 }
 
-fn call(arguments: &Value) -> Value {
-    let params = json!({"name": "shared_context", "arguments": arguments});
+fn call(name: &str, arguments: &Value) -> Value {
+    let params = json!({"name": name, "arguments": arguments});
     json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
 }
 
 fn write() -> Value {
-    call(&json!({"action": "write", "key": "k", "value": "v"}))
+    call("context_write", &json!({"key": "k", "value": "v"}))
 }

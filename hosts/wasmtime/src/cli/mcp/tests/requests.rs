@@ -79,11 +79,9 @@ fn a_change_whose_outcome_is_unknown_is_not_sent_again() {
 
 #[test]
 fn what_does_no_harm_is_sent_again() {
-    for message in [
-        list(),
-        call(&json!({"action": "read", "key": "k"})),
-        call(&json!({"action": "write", "key": "k", "value": "v", "request_id": "r"})),
-    ] {
+    let mut named = write();
+    named["params"]["_meta"] = json!({"shared-context/request_id": "r"});
+    for message in [list(), call("context_read", &json!({"keys": ["k"]})), named] {
         let half = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{".to_owned();
         let fixture = Fixture::new(vec![NOTHING.to_owned(), half, result(1, "x")]);
         assert_eq!(fixture.ask(&message)["result"]["text"], "x", "{message}");

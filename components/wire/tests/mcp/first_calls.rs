@@ -1,0 +1,92 @@
+//! First calls as language models of several strengths write them from the list of tools alone:
+//! right ones, and their usual mistakes. A mistake is answered so that the next call is right.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+
+/// A first call, and the answer that it must get.
+#[derive(Deserialize)]
+struct FirstCall {
+    /// What the model wanted.
+    goal: String,
+    /// `agent` or `orchestrator`.
+    r#as: String,
+    name: String,
+    arguments: Value,
+    /// `ok`, or words of the answer to a mistake.
+    expect: String,
+    /// The call that a reader of the answer makes next.
+    repair: Option<Call>,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    name: String,
+    arguments: Value,
+}
+
+/// Returns a session with a few entries, a snapshot and an open round.
+fn prepared() -> Bench {
+    let bench = Bench::new();
+    for key in ["scope", "constraints", "open_questions"] {
+        bench.write(key);
+    }
+    let tool = "POST /v1/sessions/s/shared_context";
+    for request in [r#"{"action":"snapshot","label":"first"}"#, r#"{"action":"open_round"}"#] {
+        bench.check_as(&bench.orchestrator, tool, &[], request, 200, "");
+    }
+    bench
+}
+
+/// Returns the text of the answer, and whether it is an error.
+fn answer(bench: &Bench, who: &str, name: &str, arguments: &Value) -> (String, bool) {
+    let token = if who == "agent" { &bench.agent } else { &bench.orchestrator };
+    let mut params = json!({"name": name});
+    if !arguments.is_null() {
+        params["arguments"] = arguments.clone();
+    }
+    let seen = bench.modern(token, "tools/call", params).json();
+    match seen["error"]["message"].as_str() {
+        Some(message) => (message.to_owned(), true),
+        None => {
+            let text = seen["result"]["content"][0]["text"].as_str().unwrap();
+            (text.to_owned(), seen["result"]["isError"] == true)
+        }
+    }
+}
+
+#[test]
+fn first_calls_are_right_or_repaired_in_one_step() {
+    let calls: Vec<FirstCall> =
+        serde_json::from_str(include_str!("data/first_calls.json")).unwrap();
+    assert!(calls.len() >= 60, "{}", calls.len());
+    let (mut right, mut repaired, mut missed) = (0, 0, Vec::new());
+    for call in &calls {
+        // A round is opened by one of the calls.
+        let bench =
+            if call.arguments["action"] == "open_round" { Bench::new() } else { prepared() };
+        let (text, is_error) = answer(&bench, &call.r#as, &call.name, &call.arguments);
+        let parsers = [", expected ", "EOF", "u32", "u64", "field `", "invalid type"];
+        let has_parsers_words = parsers.iter().any(|it| text.contains(it));
+        let is_as_expected = if call.expect == "ok" {
+            !is_error
+        } else {
+            is_error && text.contains(&call.expect) && !has_parsers_words
+        };
+        let repair =
+            call.repair.as_ref().map(|it| answer(&bench, &call.r#as, &it.name, &it.arguments));
+        match repair {
+            _ if !is_as_expected => missed.push(format!("{}: {text}", call.goal)),
+            None => right += 1,
+            Some((_, false)) => repaired += 1,
+            Some((text, true)) => missed.push(format!("{}, repaired: {text}", call.goal)),
+        }
+    }
+    let mistakes = calls.iter().filter(|it| it.repair.is_some()).count();
+    println!("first calls: {}", calls.len());
+    println!("right at once: {right} of {}", calls.len() - mistakes);
+    println!("mistakes repaired in one step: {repaired} of {mistakes}");
+    assert!(missed.is_empty(), "{missed:#?}");
+}
