@@ -41,6 +41,7 @@ pub(crate) fn encode(outcome: &Outcome) -> Vec<u8> {
         Reply::Inspection(it) => to_vec(&session::replies::inspection(it, revision)),
         Reply::Portable(it) => to_vec(&session::document::DocumentForm::new(it)),
         Reply::Swept => b"{}".to_vec(),
+        Reply::Context(it) => to_vec(&session::replies::context(it, revision)),
         Reply::Prompt(it) => to_vec(&session::replies::prompt(it)),
         Reply::Audit(it) => to_vec(&feed::audit(it)),
         Reply::Project(it) => to_vec(&project::project(it, revision)),

@@ -127,6 +127,15 @@ pub enum Command {
     Import(Box<Portable>),
     /// Removes expired entries.
     Sweep,
+    /// Renders what the caller may read as text for a prompt.
+    Context {
+        /// The budget; [`CONTEXT_TOKENS_DEFAULT`](crate::context::CONTEXT_TOKENS_DEFAULT) when
+        /// `None`.
+        max_tokens: Option<Tokens>,
+        /// Answer [`Reply::Unchanged`](crate::Reply::Unchanged) if no entry changed after this
+        /// revision.
+        if_changed_since: Option<Revision>,
+    },
     /// Renders text for a participant's system prompt.
     Prompt {
         /// The participant; the caller when `None`.

@@ -60,6 +60,7 @@ pub mod audit;
 pub mod canonical;
 pub mod command;
 pub mod config;
+pub mod context;
 pub mod digest;
 pub mod fence;
 pub mod namespace;

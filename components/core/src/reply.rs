@@ -3,6 +3,7 @@
 use crate::{
     audit::AuditRecord,
     config::Config,
+    context::RenderedContext,
     key::{Key, Label},
     kv::Revision,
     portable::Portable,
@@ -81,6 +82,8 @@ pub enum Reply {
     Portable(Box<Portable>),
     /// The reply to `Sweep`.
     Swept,
+    /// The reply to `Context`.
+    Context(RenderedContext),
     /// The reply to `Prompt`.
     Prompt(Rendered),
     /// The reply to `Audit`.

@@ -9,14 +9,17 @@ use super::{
 #[cfg(feature = "schema")]
 use super::{
     document::DocumentForm,
-    replies::{DeleteSessionReply, InspectReply, PromptReply, SessionReply},
+    replies::{ContextReply, DeleteSessionReply, InspectReply, PromptReply, SessionReply},
 };
 use crate::{
     action::{ADMIN, ANYONE, REDACTORS, declare::actions},
     checks::limit,
 };
 #[cfg(feature = "schema")]
-use crate::{feed::AuditReply, store::entry_replies::RedactReply};
+use crate::{
+    feed::AuditReply,
+    store::entry_replies::{RedactReply, UnchangedReply},
+};
 
 actions! {
     of Store:
@@ -60,6 +63,25 @@ actions! {
         |it| Ok(Command::Prompt {
             participant: it.participant.as_deref().map(Participant::parse).transpose()?,
             max_tokens: it.max_tokens.map(Tokens),
+        });
+
+    /// Render what you may read as text for a prompt: decisions and constraints first, each
+    /// with its writer, within a budget.
+    render_context: ANYONE, read;
+        at Get "/context" -> 200 or text;
+        rejects TokenizerUnavailable;
+        needs {}
+        takes {
+            /// The most tokens the text may have; 2000 when absent.
+            max_tokens: u32,
+            /// Answer `{"unchanged":true}` if nothing asked for changed after this
+            /// revision.
+            if_changed_since: u64,
+        }
+        answers ContextReply<'_>, UnchangedReply;
+        |it| Ok(Command::Context {
+            max_tokens: it.max_tokens.map(Tokens),
+            if_changed_since: it.if_changed_since.map(Revision),
         });
 
     /// Show the session's status, totals and configuration.

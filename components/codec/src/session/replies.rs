@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use shared_context_core::{
-    Config, ProjectId,
+    Config, Key, ProjectId,
+    context::RenderedContext,
     prompt::Rendered,
     reply::{Inspection, SessionInfo},
     store::{access::AccessRule, expiry::Ttl},
@@ -254,6 +255,50 @@ pub(crate) fn inspection(it: &Inspection, revision: u64) -> InspectReply<'_> {
         },
         changes: ChangesUseForm { oldest: it.oldest_change.map(|it| it.0), count: it.changes },
         next_expiry: it.next_expiry.map(Time),
+        revision,
+    }
+}
+
+/// The working memory as text.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "context_reply"))]
+pub(crate) struct ContextReply<'a> {
+    /// The text, in Markdown: each value between fences that it does not contain.
+    text: &'a str,
+    /// Its size.
+    tokens: u32,
+    /// The budget it was given.
+    max_tokens: u32,
+    /// The keys in the text, in its order.
+    keys: Vec<&'a str>,
+    /// The keys that did not fit.
+    left_out: Vec<LeftOutForm<'a>>,
+    /// The session's revision.
+    revision: u64,
+}
+
+/// An entry that did not fit.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "left_out_entry"))]
+struct LeftOutForm<'a> {
+    /// The key.
+    key: &'a str,
+    /// Size of its value in tokens.
+    value_size_tokens: u32,
+}
+
+pub(crate) fn context(it: &RenderedContext, revision: u64) -> ContextReply<'_> {
+    let left_out = it.left_out.iter();
+    ContextReply {
+        text: &it.text,
+        tokens: it.tokens.0,
+        max_tokens: it.max_tokens.0,
+        keys: it.keys.iter().map(Key::as_str).collect(),
+        left_out: left_out
+            .map(|(key, size)| LeftOutForm { key: key.as_str(), value_size_tokens: size.0 })
+            .collect(),
         revision,
     }
 }

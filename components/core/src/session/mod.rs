@@ -91,6 +91,9 @@ impl<B: Bucket> Request<'_, B> {
             Command::Inspect => it.inspect(),
             Command::Export => it.export(),
             Command::Sweep => it.sweep(),
+            Command::Context { max_tokens, if_changed_since } => {
+                it.context(*max_tokens, *if_changed_since)
+            }
             Command::Prompt { participant, max_tokens } => {
                 it.prompt(participant.as_ref(), *max_tokens)
             }

@@ -141,7 +141,7 @@ impl<B: Bucket> OpenSession<'_, B> {
 
     /// Returns true if no entry changed since `since`. A revision beyond the session's
     /// own belongs to another session.
-    fn is_unchanged(&self, since: Option<Revision>) -> bool {
+    pub(super) fn is_unchanged(&self, since: Option<Revision>) -> bool {
         let valid = self.meta.entries_revision..=self.revision();
         !self.has_expired() && since.is_some_and(|it| valid.contains(&it))
     }

@@ -2,8 +2,8 @@
 
 use super::{Decision, OpenSession, require_admin};
 use crate::{
-    Error,
-    kv::Bucket,
+    Error, context,
+    kv::{Bucket, Revision},
     namespace::Namespace,
     participant::Participant,
     prompt,
@@ -28,6 +28,25 @@ impl<B: Bucket> OpenSession<'_, B> {
             max_tokens.unwrap_or(prompt::PROMPT_TOKENS_DEFAULT),
         )?;
         Ok(self.answer(Reply::Prompt(reply)))
+    }
+
+    pub(super) fn context(
+        &self,
+        max_tokens: Option<Tokens>,
+        if_changed_since: Option<Revision>,
+    ) -> Result<Decision, Error> {
+        if self.is_unchanged(if_changed_since) {
+            return Ok(self.answer(Reply::Unchanged));
+        }
+        let mut entries = self.entries(None)?;
+        entries.retain(|it| self.may_read(it));
+        let reply = context::render(
+            entries,
+            |entry| self.value(entry),
+            |text| self.count(text),
+            max_tokens.unwrap_or(context::CONTEXT_TOKENS_DEFAULT),
+        )?;
+        Ok(self.answer(Reply::Context(reply)))
     }
 
     pub(super) fn inspect(&self) -> Result<Decision, Error> {

@@ -1,14 +1,27 @@
 //! The interface `prompt`.
 
-use shared_context_core::{Command, Participant, Reply, tokens::Tokens};
+use shared_context_core::{Command, Participant, Reply, port::Revision, tokens::Tokens};
 
-use super::{perform, types};
+use super::{answer, perform, types};
 use crate::{
     Component,
     bindings::exports::shared_context::core::prompt::{Guest, Rendered},
 };
 
 impl Guest for Component {
+    fn context(
+        session: String,
+        caller: types::Caller,
+        max_tokens: Option<types::Tokens>,
+        if_changed_since: Option<u64>,
+    ) -> Result<types::Answer, types::Error> {
+        let command = Command::Context {
+            max_tokens: max_tokens.map(Tokens),
+            if_changed_since: if_changed_since.map(Revision),
+        };
+        perform(&session, caller, Ok(command), |outcome| Some(answer(&outcome)))
+    }
+
     fn render(
         session: String,
         caller: types::Caller,

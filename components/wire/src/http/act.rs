@@ -23,8 +23,8 @@ pub(crate) async fn answer<E: Engine>(
         "MALFORMED_REQUEST" => body_error(call, act).unwrap_or_else(|| with_example(failure, act)),
         _ => failure,
     })?;
-    if let Some(text) = plain_text(call, act, &reply) {
-        return Ok(respond::with_body(StatusCode::OK, media::TEXT, text));
+    if let Some((media, text)) = text(call, act, &reply) {
+        return Ok(respond::with_body(StatusCode::OK, media, text));
     }
     let status = StatusCode::from_u16(act.route.status).unwrap_or(StatusCode::OK);
     let response = respond::json(status, reply.body);
@@ -98,10 +98,11 @@ fn with_example(failure: Failure, act: ActionRoute) -> Failure {
     }
 }
 
-/// Returns the plain text of `reply` if the client prefers it.
-fn plain_text<E>(call: &Call<'_, E>, act: ActionRoute, reply: &Reply) -> Option<String> {
-    let member = act.route.text.filter(|_| media::wants_text(call.headers))?;
-    text_in(&reply.body, member)
+/// Returns the text of `reply` and its type, if the client prefers text to JSON.
+fn text<E>(call: &Call<'_, E>, act: ActionRoute, reply: &Reply) -> Option<(&'static str, String)> {
+    let member = act.route.text?;
+    let media = media::accepted_text(call.headers)?;
+    Some((media, text_in(&reply.body, member)?))
 }
 
 /// Returns the path of the resource that `request` created.

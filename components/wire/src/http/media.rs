@@ -10,6 +10,8 @@ use super::precondition::single;
 
 /// `application/json`.
 pub(crate) const JSON: &str = "application/json";
+/// Markdown in UTF-8.
+const MARKDOWN: &str = "text/markdown; charset=utf-8";
 /// Plain text in UTF-8.
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 /// An event stream.
@@ -75,6 +77,17 @@ pub(crate) fn of_body(headers: &HeaderMap) -> Result<Option<Media>, Failure> {
 /// Returns true if the client accepts plain text and not JSON.
 pub(crate) fn wants_text(headers: &HeaderMap) -> bool {
     accepts(headers, "text/plain") && !accepts(headers, JSON)
+}
+
+/// Returns the type of text that the client accepts in place of JSON: Markdown or plain text.
+pub(crate) fn accepted_text(headers: &HeaderMap) -> Option<&'static str> {
+    if accepts(headers, JSON) {
+        None
+    } else if accepts(headers, "text/markdown") {
+        Some(MARKDOWN)
+    } else {
+        accepts(headers, "text/plain").then_some(TEXT)
+    }
 }
 
 /// Returns true if the client accepts an event stream.
@@ -144,6 +157,10 @@ mod tests {
         check("application/json, text/plain, */*", false);
         check("text/*", false);
         check("", false);
+        let accepted = |accept| accepted_text(&headers("accept", accept));
+        assert_eq!(accepted("text/markdown, text/plain"), Some(MARKDOWN));
+        assert_eq!((accepted("text/plain"), accepted("*/*")), (Some(TEXT), None));
+        assert_eq!(accepted("text/markdown, application/json"), None);
         assert!(wants_events(&headers("accept", "text/event-stream, */*;q=0.1")));
         assert!(!wants_events(&headers("accept", "text/*, */*")));
     }

@@ -14,7 +14,7 @@ use rmcp::model::{
 };
 use serde::Deserialize;
 use serde_json::json;
-use shared_context_codec::{Failure, Reply};
+use shared_context_codec::{Failure, Reply, text_in};
 use shared_context_core::tokens::Tokens;
 
 use super::{
@@ -23,7 +23,7 @@ use super::{
     params::Params,
     server::one_page,
     skill,
-    uri::{ENTRY_TEMPLATE, KEYS_TEMPLATE, ResourceUri},
+    uri::{CONTEXT_TEMPLATE, ENTRY_TEMPLATE, KEYS_TEMPLATE, ResourceUri},
     version::Version,
 };
 use crate::{
@@ -39,6 +39,7 @@ const CURSOR: &str = "after ";
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
+const MARKDOWN: &str = "text/markdown";
 
 /// Reply of `list_keys`: the entries of a session, by key.
 #[derive(Deserialize)]
@@ -88,8 +89,10 @@ pub(crate) async fn list<E: Engine>(
     let after = params.text("cursor")?.map(|it| read_cursor(&it)).transpose()?;
     let reply = list_keys(context, session).await?;
     let listing = KeyList::of(&reply)?;
-    let mut resources =
-        if after.is_none() { vec![keys(session), skill::resource()] } else { Vec::new() };
+    let mut resources = match after {
+        None => vec![keys(session), as_text(session), skill::resource()],
+        Some(_) => Vec::new(),
+    };
     let is_next = |it: &&ListedEntry<'_>| {
         it.readable != Some(false) && after.as_deref().is_none_or(|after| it.key > after)
     };
@@ -120,9 +123,13 @@ pub(crate) fn list_templates(params: &Params<'_>) -> Result<MethodResult, Reject
         .with_title("Keys of a session")
         .with_description("Every key with writer, version and size, without values")
         .with_mime_type(JSON);
+    let text = ResourceTemplate::new(CONTEXT_TEMPLATE, "context")
+        .with_title("Working memory of a session")
+        .with_description("What you may read, as text for a prompt: at most 2,000 tokens")
+        .with_mime_type(MARKDOWN);
     let templates = ListResourceTemplatesResult {
         result_type: None,
-        ..ListResourceTemplatesResult::with_all_items(vec![entry, keys])
+        ..ListResourceTemplatesResult::with_all_items(vec![entry, keys, text])
     };
     Ok(MethodResult::new(&templates)?.cached(Cache::Static))
 }
@@ -150,6 +157,13 @@ pub(crate) async fn read<E: Engine>(
             let reply = list_keys(context, session).await.map_err(reject)?;
             let text = String::from_utf8(reply.body).map_err(|_| invalid_reply())?;
             (ResourceContents::text(text, &*uri).with_mime_type(JSON), Cache::Live)
+        }
+        ResourceUri::Context { session } => {
+            let session = context.session(Some(&session)).map_err(|_| not_found())?;
+            let request = ToolRequest::new("render_context");
+            let reply = context.invoke(session, request).await.map_err(reject)?;
+            let text = text_in(&reply.body, "text").ok_or_else(invalid_reply)?;
+            (ResourceContents::text(text, &*uri).with_mime_type(MARKDOWN), Cache::Live)
         }
         ResourceUri::Entry { session, key } => {
             let session = context.session(Some(&session)).map_err(|_| not_found())?;
@@ -216,6 +230,15 @@ fn keys(session: &str) -> Resource {
         .with_title("Keys of the session")
         .with_description("Every key with writer, version and size, without values: read it first")
         .with_mime_type(JSON)
+        .with_annotations(for_models())
+}
+
+/// Returns the working memory of `session` as text, as a resource.
+fn as_text(session: &str) -> Resource {
+    Resource::new(ResourceUri::context(session).to_string(), "context")
+        .with_title("Working memory of the session")
+        .with_description("What you may read, as text for a prompt: at most 2,000 tokens")
+        .with_mime_type(MARKDOWN)
         .with_annotations(for_models())
 }
 

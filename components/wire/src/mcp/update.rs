@@ -93,7 +93,8 @@ impl Resource {
                 let key = Key::parse(&key).ok()?;
                 Some((session, Self::Entry(key.as_str().to_owned())))
             }
-            ResourceUri::Skill => None,
+            // It changes with every entry; clients subscribe to the keys.
+            ResourceUri::Context { .. } | ResourceUri::Skill => None,
         }
     }
 

@@ -15,6 +15,8 @@ use super::skill;
 
 /// URI of a session's keys, as a template of RFC 6570.
 pub(crate) const KEYS_TEMPLATE: &str = "session://{session}/keys";
+/// URI of a session's working memory as text, as a template of RFC 6570.
+pub(crate) const CONTEXT_TEMPLATE: &str = "session://{session}/context";
 /// URI of a session's entries, as a template of RFC 6570.
 pub(crate) const ENTRY_TEMPLATE: &str = "session://{session}/entries/{key}";
 
@@ -28,6 +30,11 @@ const KEY: AsciiSet = SESSION.remove(b':');
 pub(crate) enum ResourceUri<'u> {
     /// Keys of a session.
     Keys {
+        /// Session id, not yet validated.
+        session: Cow<'u, str>,
+    },
+    /// Working memory of a session as text.
+    Context {
         /// Session id, not yet validated.
         session: Cow<'u, str>,
     },
@@ -52,6 +59,7 @@ impl<'u> ResourceUri<'u> {
         let session = decode(segments.next()?)?;
         match (segments.next()?, segments.next(), segments.next()) {
             ("keys", None, None) => Some(Self::Keys { session }),
+            ("context", None, None) => Some(Self::Context { session }),
             ("entries", Some(key), None) => Some(Self::Entry { session, key: decode(key)? }),
             _ => None,
         }
@@ -60,6 +68,11 @@ impl<'u> ResourceUri<'u> {
     /// Creates the URI of the keys of `session`.
     pub(crate) fn keys(session: &'u str) -> Self {
         Self::Keys { session: session.into() }
+    }
+
+    /// Creates the URI of the working memory of `session` as text.
+    pub(crate) fn context(session: &'u str) -> Self {
+        Self::Context { session: session.into() }
     }
 
     /// Creates the URI of the entry `key` of `session`.
@@ -73,6 +86,9 @@ impl fmt::Display for ResourceUri<'_> {
         match self {
             Self::Keys { session } => {
                 write!(f, "session://{}/keys", utf8_percent_encode(session, &SESSION))
+            }
+            Self::Context { session } => {
+                write!(f, "session://{}/context", utf8_percent_encode(session, &SESSION))
             }
             Self::Entry { session, key } => {
                 let session = utf8_percent_encode(session, &SESSION);
@@ -106,6 +122,7 @@ mod tests {
             assert_eq!(ResourceUri::parse(uri).as_ref(), Some(named));
         }
         check("session://s/keys", &ResourceUri::keys("s"));
+        check("session://s/context", &ResourceUri::context("s"));
         check("session://Ticket-7.b_1/keys", &ResourceUri::keys("Ticket-7.b_1"));
         check("session://s/entries/scope", &ResourceUri::entry("s", "scope"));
         check("session://s/entries/inv:findings_2", &ResourceUri::entry("s", "inv:findings_2"));

@@ -70,7 +70,7 @@ fn tag(path: &str) -> &'static str {
         Some("entries") => "entries",
         Some("snapshots") => "snapshots",
         Some("rounds") => "rounds",
-        Some("prompt") => "tool",
+        Some("prompt" | "context") => "tool",
         _ => "sessions",
     }
 }

@@ -81,6 +81,7 @@ fn requests() -> Vec<(&'static str, Value)> {
         (ANALYSIS, write_batch()),
         (ANALYSIS, read_batch()),
         (ANALYSIS, json!({"action": "prompt"})),
+        (ANALYSIS, json!({"action": "render_context"})),
         (ORCHESTRATOR, round("open_round", open_round())),
         (LEGAL, round("propose_deltas", propose_deltas())),
         (ANALYSIS, round("propose_deltas", other_deltas())),

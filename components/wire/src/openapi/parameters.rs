@@ -76,7 +76,7 @@ fn sessions() -> [Parameter; 10] {
 }
 
 /// Returns the query parameters about the content of one session.
-fn session() -> [Parameter; 8] {
+fn session() -> [Parameter; 9] {
     let mut prefix =
         query("prefix", of_form(PREFIX), "Only keys with this prefix, with or without its colon.");
     // The list of sessions has a parameter of the same name.
@@ -114,8 +114,13 @@ fn session() -> [Parameter; 8] {
         query("participant", of_form(PARTICIPANT), "Whose prompt; the caller's own when absent."),
         query(
             "max_tokens",
-            json!({"type": "integer", "minimum": 0, "maximum": u32::MAX, "default": 1000}),
-            "The most tokens the prompt may have.",
+            json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}),
+            "The most tokens the text may have.",
+        ),
+        query(
+            "if_changed_since",
+            json!({"type": "integer", "minimum": 0, "maximum": u64::MAX}),
+            "Answer unchanged if nothing changed after this revision.",
         ),
     ]
 }

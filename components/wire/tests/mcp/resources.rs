@@ -69,9 +69,12 @@ fn the_list_contains_visible_resources_only() {
     let seen = bench.result_in_both_eras(&bench.agent, "resources/list", json!({}));
     seen.check_cacheable(0, "private");
     let resources = seen.result["resources"].as_array().unwrap();
-    assert_eq!(uris(&seen.result), ["session://s/keys", SKILL, "session://s/entries/scope"]);
     assert_eq!(
-        resources[2],
+        uris(&seen.result),
+        ["session://s/keys", "session://s/context", SKILL, "session://s/entries/scope"]
+    );
+    assert_eq!(
+        resources[3],
         json!({
             "uri": "session://s/entries/scope",
             "name": "scope",
@@ -82,14 +85,14 @@ fn the_list_contains_visible_resources_only() {
     );
     assert_eq!(resources[0]["name"], "keys");
     assert_eq!(resources[0]["mimeType"], "application/json");
-    assert_eq!(resources[1]["name"], "shared-context");
-    assert_eq!(resources[1]["mimeType"], "text/markdown");
+    assert_eq!(resources[2]["name"], "shared-context");
+    assert_eq!(resources[2]["mimeType"], "text/markdown");
     assert!(seen.result.get("nextCursor").is_none());
 
     let all = bench.result_in_both_eras(&bench.orchestrator, "resources/list", json!({}));
     let plan = "session://s/entries/plan";
-    assert_eq!(uris(&all.result)[2..], [plan, "session://s/entries/scope"]);
-    assert_eq!(all.result["resources"][2]["description"], "version 1 by orchestrator, 1 token");
+    assert_eq!(uris(&all.result)[3..], [plan, "session://s/entries/scope"]);
+    assert_eq!(all.result["resources"][3]["description"], "version 1 by orchestrator, 1 token");
 }
 
 #[test]
@@ -109,19 +112,19 @@ fn the_operator_gets_only_the_skill_and_the_templates() {
 #[test]
 fn pages_have_100_resources_without_duplicates() {
     for (entries, expected) in [
-        (0, vec![2]),
-        (97, vec![99]),
-        (98, vec![100]),
-        (99, vec![100, 1]),
-        (230, vec![100, 100, 32]),
+        (0, vec![3]),
+        (96, vec![99]),
+        (97, vec![100]),
+        (98, vec![100, 1]),
+        (230, vec![100, 100, 33]),
     ] {
         let bench = with_entries(entries);
         let pages = pages(&bench, &bench.agent);
         let sizes: Vec<usize> = pages.iter().map(Vec::len).collect();
         assert_eq!(sizes, expected, "{entries}");
         let seen = pages.concat();
-        assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), entries + 2);
-        assert!(seen[2..].is_sorted());
+        assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), entries + 3);
+        assert!(seen[3..].is_sorted());
     }
 }
 
@@ -129,14 +132,14 @@ fn pages_have_100_resources_without_duplicates() {
 fn a_change_between_two_pages_shifts_nothing() {
     let bench = with_entries(150);
     let first = bench.result_in_both_eras(&bench.agent, "resources/list", json!({})).result;
-    assert_eq!(uris(&first).last().unwrap(), "session://s/entries/k097");
+    assert_eq!(uris(&first).last().unwrap(), "session://s/entries/k096");
     bench.write("a");
+    bench.use_tool(&bench.agent, &json!({"action": "delete", "key": "k096"}));
     bench.use_tool(&bench.agent, &json!({"action": "delete", "key": "k097"}));
-    bench.use_tool(&bench.agent, &json!({"action": "delete", "key": "k098"}));
     let params = json!({"cursor": first["nextCursor"]});
     let second = bench.result_in_both_eras(&bench.agent, "resources/list", params).result;
-    assert_eq!(uris(&second)[0], "session://s/entries/k099");
-    assert_eq!(uris(&second).len(), 51);
+    assert_eq!(uris(&second)[0], "session://s/entries/k098");
+    assert_eq!(uris(&second).len(), 52);
 }
 
 #[test]
@@ -171,6 +174,7 @@ fn there_are_templates_for_keys_and_entries() {
             [
                 ["session://{session}/entries/{key}", "text/plain"],
                 ["session://{session}/keys", "application/json"],
+                ["session://{session}/context", "text/markdown"],
             ]
         );
         assert!(templates.iter().all(|it| it["name"].is_string() && it["description"].is_string()));
@@ -216,7 +220,7 @@ fn a_prefixed_key_is_read_by_listed_and_template_uri() {
     let write = r#"{"action":"write","key":"inv:findings","value":"It is the valve."}"#;
     bench.check_as(&token, "POST /v1/sessions/p/shared_context", &[], write, 200, "");
     let listed = bench.result_in_both_eras(&token, "resources/list", json!({}));
-    assert_eq!(uris(&listed.result)[2], "session://p/entries/inv:findings");
+    assert_eq!(uris(&listed.result)[3], "session://p/entries/inv:findings");
     for uri in ["session://p/entries/inv:findings", "session://p/entries/inv%3Afindings"] {
         let reply = bench.result_in_both_eras(&token, "resources/read", json!({ "uri": uri }));
         let contents = &reply.result["contents"][0];
@@ -300,7 +304,7 @@ fn a_hidden_resource_is_reported_as_not_found() {
     let minted = bench.check_as(&bench.orchestrator, target, &[], invite, 201, "");
     let limited = minted.json()["credential"].as_str().unwrap().to_owned();
     is_not_found(&bench, &limited, "session://s/entries/scope");
-    assert_eq!(pages(&bench, &limited), [["session://s/keys", SKILL]]);
+    assert_eq!(pages(&bench, &limited), [["session://s/keys", "session://s/context", SKILL]]);
 }
 
 #[test]
@@ -385,6 +389,6 @@ fn the_skill_is_read_as_listed() {
     let [text] = &*texts.into_iter().collect::<Vec<_>>() else { panic!("one text for all") };
     assert!(text.starts_with("---\nname: shared-context\ndescription: "), "{text}");
     let listed = bench.result_in_both_eras(&bench.agent, "resources/list", json!({})).result;
-    assert_eq!(listed["resources"][1]["uri"], SKILL);
-    assert_eq!(listed["resources"][1]["size"], text.len());
+    assert_eq!(listed["resources"][2]["uri"], SKILL);
+    assert_eq!(listed["resources"][2]["size"], text.len());
 }

@@ -33,7 +33,7 @@ fn the_list_has_all_that_a_host_verifies() {
     assert_eq!(skill["frontmatter"]["name"], "shared-context");
     let listed = bench.result_in_both_eras(&bench.agent, "resources/list", json!({})).result;
     for member in ["name", "description"] {
-        assert_eq!(listed["resources"][1][member], skill["frontmatter"][member]);
+        assert_eq!(listed["resources"][2][member], skill["frontmatter"][member]);
     }
 }
 

@@ -56,7 +56,7 @@ fn legacy_requests_work_without_a_session() {
     assert!(!request("tools/list", json!({}))["tools"].as_array().unwrap().is_empty());
     let read = request("resources/read", json!({ "uri": A }));
     assert_eq!(read["contents"][0]["text"], "x");
-    assert_eq!(request("resources/list", json!({}))["resources"].as_array().unwrap().len(), 3);
+    assert_eq!(request("resources/list", json!({}))["resources"].as_array().unwrap().len(), 4);
     assert!(request("resources/templates/list", json!({}))["resourceTemplates"].is_array());
     assert!(request("prompts/list", json!({}))["prompts"].is_array());
     assert!(request("prompts/get", json!({"name": "shared_context"}))["messages"].is_array());

@@ -89,6 +89,27 @@ pub(crate) struct PromptArguments {
     server: ServerArgs,
 }
 
+/// Print what a participant may read, as text for a prompt
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context context ticket-7 --max-tokens 2000
+  shared-context context ticket-7 --as subagent:review > context.md
+
+Decisions and constraints come first, then the rest, each newest first, with the
+writer and between fences. What does not fit is named.")]
+pub(crate) struct ContextArguments {
+    /// The session
+    session: String,
+    /// Its budget [default: 2000]
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u32>,
+    #[command(flatten)]
+    caller: CallerArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
 /// Runs `token`.
 pub(crate) fn token(arguments: &TokenArguments, output: Output) -> Result<(), Problem> {
     let TokenArguments { session, participant, ttl, keys, server } = arguments;
@@ -146,6 +167,24 @@ pub(crate) fn prompt(arguments: &PromptArguments, output: Output) -> Result<(), 
             remark(&format!("{tokens} of {max_tokens} tokens; left out: {left_out}"));
         }
         Ok(plain(text).into_owned())
+    })
+}
+
+/// Runs `context`.
+pub(crate) fn context(arguments: &ContextArguments, output: Output) -> Result<(), Problem> {
+    #[derive(Deserialize)]
+    struct ContextReply {
+        text: String,
+    }
+    let ContextArguments { session, max_tokens, caller, server } = arguments;
+    let server = server.server()?;
+    let bearer = caller.bearer(&server, session)?;
+    let query: Vec<_> = max_tokens.iter().map(|it| ("max_tokens", it.to_string())).collect();
+    let call = server.client.get(&["v1", "sessions", session, "context"], &query);
+    let reply = server.send(&call, Some(&bearer))?;
+    output.answer(&reply, || {
+        let ContextReply { text } = parse(&reply, &server.client)?;
+        Ok(plain(&text).into_owned())
     })
 }
 

@@ -297,7 +297,7 @@ impl Generator {
 
     /// Returns a request for a session's metadata, audit trail, prompt or export.
     fn administration(&mut self, model: &Model) -> Value {
-        match self.rng.random_range(0..6) {
+        match self.rng.random_range(0..7) {
             0 => json!({"action": "inspect"}),
             1 => json!({"action": "audit", "since": model.revision.saturating_sub(3), "limit": 2}),
             2 => json!({"action": "show_session"}),
@@ -305,6 +305,7 @@ impl Generator {
             4 => {
                 json!({"action": "prompt", "participant": self.pick(&["subagent:b", "orchestrator"])})
             }
+            5 => json!({"action": "render_context", "max_tokens": self.pick(&[10, 100, 2_000])}),
             _ => json!({"action": "export_session"}),
         }
     }

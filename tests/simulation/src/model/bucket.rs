@@ -6,6 +6,7 @@ use std::rc::Rc;
 use shared_context_core::{
     Caller, Code, Command, Config, Credential, Key, Prefix, Reply, SessionId,
     audit::{AuditAction, AuditRecord},
+    context,
     namespace::Namespace,
     pattern::KeyPatterns,
     port::Revision,
@@ -138,6 +139,15 @@ impl BucketModel {
             Command::Inspect => only_admin().and_then(|()| view.inspect(rows::history(model))),
             Command::Export => {
                 only_admin().map(|()| (revision, Reply::Portable(Box::new(view.portable()))))
+            }
+            Command::Context { max_tokens, .. } => {
+                let rendered = context::render(
+                    view.readable(who),
+                    |entry| Ok(view.value_of(entry)),
+                    |text| Ok(approximate(text)),
+                    max_tokens.unwrap_or(Tokens(2_000)),
+                );
+                Ok((revision, Reply::Context(rendered.map_err(|err| err.code())?)))
             }
             Command::Prompt { participant, max_tokens } => {
                 let own = super::state::participant(who);

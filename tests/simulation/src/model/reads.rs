@@ -12,6 +12,7 @@ use shared_context_core::{
         SessionInfo, Shown, SnapshotRead, Snapshots,
     },
     store::{
+        Entry,
         access::Access,
         history::{HistoryUse, Version},
         snapshot::Diff,
@@ -29,9 +30,16 @@ impl Model {
             |it: &&StoredEntry| prefix.is_none_or(|prefix| it.entry.key.prefix() == Some(prefix));
         let seen = |it: &&StoredEntry| self.may_see(who, &it.entry.key, &it.entry.access);
         let entries = self.entries.values().filter(seen).filter(is_asked_for);
+        // A credential for some keys learns nothing of the others.
+        let total_tokens = if who.contains(" only ") {
+            let seen = entries.clone().map(|it| it.entry.value_tokens);
+            seen.fold(Tokens(0), Tokens::plus)
+        } else {
+            Tokens(self.tokens())
+        };
         let listing = Listing {
             entries: entries.map(|it| self.shown(who, it)).collect(),
-            total_tokens: Tokens(self.tokens()),
+            total_tokens,
             tokens_max: self.config().limits.store_tokens_max,
         };
         Ok((Revision(self.revision), Reply::Listing(listing)))
@@ -53,6 +61,16 @@ impl Model {
         let entries = found.map(|it| self.entry_read(who, it)).collect();
         let missing = keys.iter().filter(|it| !visible.contains_key(it)).cloned().collect();
         Ok((Revision(self.revision), Reply::Entries(EntriesRead { entries, missing })))
+    }
+
+    /// Returns the entries whose values `who` may read.
+    pub fn readable(&self, who: &str) -> Vec<Entry> {
+        self.visible(who).values().map(|it| it.entry.clone()).collect()
+    }
+
+    /// Returns the value of `entry`.
+    pub fn value_of(&self, entry: &Entry) -> String {
+        self.entries[&entry.key].value.clone()
     }
 
     /// Returns the answer to `read_history`.

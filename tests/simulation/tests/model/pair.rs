@@ -243,7 +243,7 @@ impl Pair {
             except_own: false,
         };
         let answer = self.host.ask(who, &command);
-        let expected = view.changes(who, since, limit, keys);
+        let expected = view.changes(who, since, limit, keys, false);
         let (outcome, (mut page, required)) = match (answer, expected) {
             (Ok(outcome), Ok(expected)) => (outcome, expected),
             (answer, expected) => {
