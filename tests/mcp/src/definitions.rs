@@ -1,5 +1,5 @@
-//! Tests the tool definitions of `/v1/tools` with the providers' packages, and the results of calls
-//! against the output schemas.
+//! Tests the tool definitions of `/v1/tools` with the providers' packages, and calls that the
+//! schemas allow.
 
 use crate::{
     Test, Verdict,

@@ -21,6 +21,7 @@ mod forwarder;
 mod host;
 mod inspector;
 mod programs;
+mod recipes;
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -35,7 +36,13 @@ fn main() -> Result<ExitCode, String> {
     let arguments = Arguments::from_args();
     let programs = Arc::new(Programs::find()?);
     let host = Host::chosen()?;
-    let tests = [conformance::tests(), inspector::tests(), clients::tests(), definitions::tests()];
+    let tests = [
+        conformance::tests(),
+        inspector::tests(),
+        clients::tests(),
+        definitions::tests(),
+        recipes::tests(),
+    ];
     let trials = tests.into_iter().flatten().map(|it| it.trial(&programs, host)).collect();
     Ok(libtest_mimic::run(&arguments, trials).exit_code())
 }

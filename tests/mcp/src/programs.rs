@@ -72,10 +72,27 @@ impl Programs {
         command
     }
 
+    /// Returns the folder of the installed packages of Node.
+    pub(crate) fn node_modules(&self) -> &Path {
+        &self.node_modules
+    }
+
+    /// Builds a command that runs the program `path` with the interpreter for its name.
+    pub(crate) fn program(&self, path: &Path) -> Command {
+        match path.extension() {
+            Some(it) if it == "py" => self.with_python(path),
+            _ => self.node(path),
+        }
+    }
+
     /// Builds a command that runs the script `name` in the folder `python` with Python.
     pub(crate) fn python(&self, name: &str) -> Command {
+        self.with_python(&here("python").join(name))
+    }
+
+    fn with_python(&self, path: &Path) -> Command {
         let mut command = self.bare(&self.python);
-        command.arg(here("python").join(name)).env("PYTHONPATH", &self.python_packages);
+        command.arg(path).env("PYTHONPATH", &self.python_packages);
         command.env("PYTHONNOUSERSITE", "1").env("PYTHONDONTWRITEBYTECODE", "1");
         command
     }

@@ -7,6 +7,8 @@
 
 use std::io::{self, IsTerminal, Read};
 
+use serde::Deserialize;
+
 use super::{
     caller::{CallerArgs, mint_for_keys},
     client::parse,
