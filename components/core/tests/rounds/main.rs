@@ -15,6 +15,7 @@ mod properties;
 mod queries;
 mod redacting;
 mod reference;
+mod reference_state;
 #[path = "../support/mod.rs"]
 mod support;
 

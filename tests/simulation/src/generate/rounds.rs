@@ -140,6 +140,7 @@ impl Generator {
         let mut entity = json!({"name": self.pick(&["x", "y", "z"])});
         if self.chance(0.5) {
             entity["tags"] = self.pick(&[0, 1, 2]).into();
+            entity["id"] = entity["tags"].clone();
         }
         if self.chance(0.3) {
             entity["tags"] = json!([self.rng.random_range(0..3)]);
