@@ -98,7 +98,8 @@ impl fmt::Display for Location {
             let dot = if nth == 0 { "" } else { "." };
             match step {
                 Step::Member(name) => write!(f, "{dot}{name}")?,
-                Step::Item(nth) => write!(f, "[{nth}]")?,
+                // Items count from 1, like deltas in all other errors.
+                Step::Item(nth) => write!(f, " {}", nth.saturating_add(1))?,
                 Step::Unnamed => write!(f, "{dot}?")?,
             }
         }
@@ -346,18 +347,18 @@ mod tests {
                 r#"{"in":1}"#,
                 "in: unknown field `in`, expected one of `inner`, `sent`, `named` at line 1 column 5",
             ),
-            (r#"{"inner":[{}]}"#, "inner[0]: missing field `text` at line 1 column 12"),
+            (r#"{"inner":[{}]}"#, "inner 1: missing field `text` at line 1 column 12"),
             (
                 r#"{"inner":[{"text":1}]}"#,
-                "inner[0].text: invalid type: integer `1`, expected a string at line 1 column 19",
+                "inner 1.text: invalid type: integer `1`, expected a string at line 1 column 19",
             ),
             (
                 r#"{"inner":[{"text":"","texts":["",2]}]}"#,
-                "inner[0].texts[1]: invalid type: integer `2`, expected a string at line 1 column 34",
+                "inner 1.texts 2: invalid type: integer `2`, expected a string at line 1 column 34",
             ),
             (
                 r#"{"inner":[{"small":-1}]}"#,
-                "inner[0].small: invalid value: integer `-1`, expected u32 at line 1 column 21",
+                "inner 1.small: invalid value: integer `-1`, expected u32 at line 1 column 21",
             ),
             (
                 r#"{"inner":[],"named":{"a":1}}"#,

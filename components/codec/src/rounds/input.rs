@@ -129,9 +129,9 @@ pub fn read_deltas(
 impl PlanInput {
     fn check(self) -> Result<Plan, Error> {
         let mut later = None;
-        let weights = self.weights.into_iter().enumerate();
+        let weights = (1..).zip(self.weights);
         let weights = weights.map(|(nth, it)| it.check().map_err(|err| at("weights", nth, err)));
-        let strategies = self.strategies.into_iter().enumerate();
+        let strategies = (1..).zip(self.strategies);
         let strategies =
             strategies.map(|(nth, it)| it.check().map_err(|err| at("strategies", nth, err)));
         let plan = Plan {
@@ -160,11 +160,11 @@ impl StrategyInput {
     }
 }
 
-/// Adds the position in the list `name` to a malformed error. (The error for an invalid path
-/// already shows the path as it was sent.)
+/// Adds the position in the list `name`, from 1, to a malformed error. (The error for an invalid
+/// path already shows the path as it was sent.)
 fn at(name: &str, nth: usize, error: Error) -> Error {
     match error {
-        Error::Malformed { message } => Error::malformed(format!("{name}[{nth}]: {message}")),
+        Error::Malformed { message } => Error::malformed(format!("{name} {nth}: {message}")),
         error => error,
     }
 }

@@ -118,29 +118,29 @@ fn malformed_round_requests_are_rejected_with_location() {
     let open = |members: &str| format!(r#"{{"action":"open_round",{members}}}"#);
     malformed(
         &open(r#""weights":[{"participant":"*","weight":1},{"participant":"*","weight":1.5}]"#),
-        "weights[1]: a weight is a number from 0 to 1",
+        "weights 2: a weight is a number from 0 to 1",
     );
     malformed(
         &open(r#""weights":[{"participant":"nobody","weight":1}]"#),
-        "weights[0]: no participant matches",
+        "weights 1: no participant matches",
     );
-    malformed(&open(r#""weights":[{"participant":"*"}]"#), "weights[0]: missing field `weight`");
+    malformed(&open(r#""weights":[{"participant":"*"}]"#), "weights 1: missing field `weight`");
     malformed(
         &open(r#""weights":[{"participant":"*","weight":"1"}]"#),
-        "weights[0].weight: invalid type",
+        "weights 1.weight: invalid type",
     );
     malformed(&open(r#""weights":[{"participants":"*","weight":1}]"#), "did you mean participant?");
     malformed(
         &open(r#""weights":[["*",1]]"#),
-        "weights[0]: invalid type: sequence, expected a JSON object",
+        "weights 1: invalid type: sequence, expected a JSON object",
     );
     malformed(
         &open(r#""strategies":[{"path":"$","strategy":"coin-toss"}]"#),
-        "strategies[0]: a strategy is one of",
+        "strategies 1: a strategy is one of",
     );
     malformed(
         &open(r#""strategies":[{"path":"$","strategy":"expert-override"}]"#),
-        "strategies[0]: expert-override needs",
+        "strategies 1: expert-override needs",
     );
     malformed(
         &open(r#""strategies":[{"path":"none","strategy":"union"}],"bytes_max":1"#),
