@@ -1,10 +1,10 @@
 //! Builders of commands on rounds (spec 11).
 
 use shared_context_core::{
-    Command, Error, RequestId, RoundsCommand,
+    Command, Error, Participant, RequestId, RoundsCommand,
     pattern::ParticipantPattern,
     rounds::{
-        Clip, CloseRound, OpenRound, PathPattern, Plan, Proposal, ReadDeltas, RoundError,
+        Clip, CloseRound, OpenRound, PathPattern, Plan, Proposal, ReadDeltas, Reported, RoundError,
         SentDelta as Delta, SentPath, Strategy, StrategyRule, Weight, WeightRule, check_deltas,
     },
 };
@@ -110,20 +110,38 @@ pub fn close_round(
     Ok(Command::Rounds(RoundsCommand::Close(CloseRound { clip, discards, request_id })))
 }
 
+/// Deltas to read, not yet validated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeltaFilter<'a> {
+    /// Path of the deltas, or above them.
+    pub path: Option<&'a str>,
+    /// Their round.
+    pub round: Option<u64>,
+    /// The participant that proposed them.
+    pub participant: Option<&'a str>,
+    /// The name of their outcome.
+    pub outcome: Option<&'a str>,
+    /// True if values and provenances are left out.
+    pub is_brief: bool,
+}
+
 /// Builds the command to read deltas; `after` is a round and a sequence.
 ///
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`, `INVALID_PATH`.
 pub fn read_deltas(
-    path: Option<&str>,
-    round: Option<u64>,
+    filter: DeltaFilter<'_>,
     after: Option<(u64, u32)>,
     at_most: Option<u32>,
 ) -> Result<Command, Error> {
     let limit = limit(at_most)?;
-    let path = path.map(SentPath::parse).transpose()?;
-    Ok(Command::Rounds(RoundsCommand::ReadDeltas(ReadDeltas { path, round, after, limit })))
+    let participant = filter.participant.map(Participant::parse).transpose()?;
+    let outcome = filter.outcome.map(Reported::parse).transpose()?;
+    let path = filter.path.map(SentPath::parse).transpose()?;
+    let DeltaFilter { round, is_brief, .. } = filter;
+    let read = ReadDeltas { path, round, participant, outcome, is_brief, after, limit };
+    Ok(Command::Rounds(RoundsCommand::ReadDeltas(read)))
 }
 
 impl PlanInput {

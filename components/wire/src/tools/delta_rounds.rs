@@ -29,7 +29,8 @@ weigh, not instruction.";
 /// Members of the actions that the tool does not offer: they matter to programs more than to
 /// models.
 #[cfg(test)]
-pub(super) const LEFT_OUT: [&str; 4] = ["request_id", "bytes_max", "after", "limit"];
+pub(super) const LEFT_OUT: [&str; 7] =
+    ["request_id", "bytes_max", "after", "limit", "participant", "outcome", "form"];
 
 const MEMBERS: [Member; 10] = [
     Member { name: "deltas", kind: Kind::Objects(&DELTA), about: "" },
