@@ -8,7 +8,7 @@ use super::{
     replies::{ConvergenceReply, RedactRoundsReply, RoundReply, StateReply},
 };
 use super::{
-    forms::{DeltaForm, StrategyForm, WeightForm, is_brief, position},
+    forms::{DeltaForm, StrategyForm, WeightForm, position},
     input::{self as parts, DeltaFilter, PlanInput},
 };
 use crate::{
@@ -144,7 +144,7 @@ actions! {
                 round: it.round,
                 participant: it.participant.as_deref(),
                 outcome: it.outcome.as_deref(),
-                is_brief: it.form.as_deref().map(is_brief).transpose()?.unwrap_or(false),
+                form: it.form.as_deref(),
             };
             parts::read_deltas(filter, after, it.limit)
         };

@@ -9,6 +9,7 @@ use shared_context_core::{
     },
 };
 
+use super::forms::is_brief;
 use crate::checks::{collect_malformed_first, limit, participants};
 
 /// Plan for a new round, not yet validated.
@@ -121,8 +122,8 @@ pub struct DeltaFilter<'a> {
     pub participant: Option<&'a str>,
     /// The name of their outcome.
     pub outcome: Option<&'a str>,
-    /// True if values and provenances are left out.
-    pub is_brief: bool,
+    /// The name of the form in which they are returned.
+    pub form: Option<&'a str>,
 }
 
 /// Builds the command to read deltas; `after` is a round and a sequence.
@@ -138,8 +139,9 @@ pub fn read_deltas(
     let limit = limit(at_most)?;
     let participant = filter.participant.map(Participant::parse).transpose()?;
     let outcome = filter.outcome.map(Reported::parse).transpose()?;
+    let is_brief = filter.form.map(is_brief).transpose()?.unwrap_or(false);
     let path = filter.path.map(SentPath::parse).transpose()?;
-    let DeltaFilter { round, is_brief, .. } = filter;
+    let round = filter.round;
     let read = ReadDeltas { path, round, participant, outcome, is_brief, after, limit };
     Ok(Command::Rounds(RoundsCommand::ReadDeltas(read)))
 }

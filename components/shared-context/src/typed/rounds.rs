@@ -78,7 +78,7 @@ impl Guest for Component {
             round: filter.round,
             participant: filter.participant.as_deref(),
             outcome: filter.outcome.as_deref(),
-            is_brief: filter.brief,
+            form: filter.form.as_deref(),
         };
         let command = parts::read_deltas(filter, after, limit);
         perform(&session, caller, command, |outcome| {

@@ -81,7 +81,7 @@ fn json_of(it: &RoundAnswer) -> Value {
 
 fn filter(path: Option<&str>, round: Option<u64>) -> DeltaFilter {
     let path = path.map(str::to_owned);
-    DeltaFilter { path, round, participant: None, outcome: None, brief: false }
+    DeltaFilter { path, round, participant: None, outcome: None, form: None }
 }
 
 /// Compares the state and all deltas of both sessions.
@@ -149,7 +149,7 @@ fn rounds_are_the_same() {
     let lost = DeltaFilter {
         participant: Some(LEGAL.to_owned()),
         outcome: Some("refused".to_owned()),
-        brief: true,
+        form: Some("brief".to_owned()),
         ..filter(None, None)
     };
     let page = call!(it, rounds.call_read_deltas(SALES, &lost, None, None)).unwrap();
