@@ -9,7 +9,7 @@ use super::{
 };
 use super::{
     forms::{DeltaForm, StrategyForm, WeightForm, position},
-    input::{self as parts, PlanInput},
+    input::{self as parts, DeltaFilter, PlanInput},
 };
 use crate::{
     action::{ANYONE, ORCHESTRATOR, PARTICIPANTS, REDACTORS, declare::actions},
@@ -125,6 +125,12 @@ actions! {
             path: String,
             /// A round: the state as it was after this one, or only its deltas.
             round: u64,
+            /// Only deltas of this participant.
+            participant: String,
+            /// Only deltas with this outcome: pending, applied, lost or refused.
+            outcome: String,
+            /// full, as when absent, or brief: without values and provenances.
+            form: String,
             /// Begin after this delta: its round and sequence, as `next_after` returned them.
             after: String,
             /// How many commits or deltas at most, 1 to 1000; 100 when absent.
@@ -133,7 +139,14 @@ actions! {
         answers DeltasReply<'_>;
         |it| {
             let after = it.after.as_deref().map(position).transpose()?;
-            parts::read_deltas(it.path.as_deref(), it.round, after, it.limit)
+            let filter = DeltaFilter {
+                path: it.path.as_deref(),
+                round: it.round,
+                participant: it.participant.as_deref(),
+                outcome: it.outcome.as_deref(),
+                form: it.form.as_deref(),
+            };
+            parts::read_deltas(filter, after, it.limit)
         };
 
     /// Tell of each round how much of the state it left as it was: near 1, the participants

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 use shared_context_core::rounds::{
-    DeltaOutcome, DeltaRead, DeltasPage, Json, Loss, Proposed, Status,
+    DeltaOutcome, DeltaRead, DeltasPage, Json, Loss, Proposed, Reported,
 };
 
 use crate::json::Time;
@@ -56,13 +56,14 @@ struct DeltaReply<'a> {
     operation: &'static str,
     /// Where, as a normalized path into the state its round began with.
     path: String,
-    /// With what. Absent when it removes.
+    /// With what. Absent when it removes, and in the brief form.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     #[cfg_attr(feature = "schema", schemars(default))]
     value: Option<&'a RawValue>,
-    /// Why.
-    provenance: &'a str,
+    /// Why. Absent in the brief form, like the value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provenance: Option<&'a str>,
     /// `pending` while the round is open; then `applied`, as a whole or in part,
     /// `lost` to others, or `refused`.
     outcome: &'static str,
@@ -105,19 +106,16 @@ pub(super) fn proposed(it: Proposed, revision: u64) -> ProposedReply {
 
 pub(super) fn deltas(it: &DeltasPage, revision: u64) -> DeltasReply<'_> {
     DeltasReply {
-        deltas: it.deltas.iter().map(delta).collect(),
+        deltas: it.deltas.iter().map(|read| delta(read, it.is_brief)).collect(),
         next_after: it.next_after.map(|(round, sequence)| format!("{round}.{sequence}")),
         revision,
     }
 }
 
-fn delta(DeltaRead { round, delta, weight, outcome }: &DeltaRead) -> DeltaReply<'_> {
-    let (name, reason) = match outcome.as_ref().map(|it| it.status) {
-        None => ("pending", None),
-        Some(Status::Applied) => ("applied", None),
-        Some(Status::Lost) => ("lost", None),
-        Some(why @ (Status::Clipped | Status::Discarded)) => ("refused", Some(why.as_str())),
-    };
+fn delta(read: &DeltaRead, is_brief: bool) -> DeltaReply<'_> {
+    let DeltaRead { round, delta, weight, outcome } = read;
+    let reported = Reported::new(outcome.as_ref());
+    let status = outcome.as_ref().map(|it| it.status.as_str());
     let losses = outcome.iter().flat_map(|it| &it.losses);
     let clipped = outcome.iter().flat_map(|it: &DeltaOutcome| &it.clipped);
     DeltaReply {
@@ -128,10 +126,10 @@ fn delta(DeltaRead { round, delta, weight, outcome }: &DeltaRead) -> DeltaReply<
         proposed_at: Time(delta.proposed_at),
         operation: delta.operation.as_str(),
         path: delta.path.to_string(),
-        value: delta.value.as_ref().map(raw),
-        provenance: delta.provenance.as_str(),
-        outcome: name,
-        reason,
+        value: delta.value.as_ref().filter(|_| !is_brief).map(raw),
+        provenance: (!is_brief).then(|| delta.provenance.as_str()),
+        outcome: reported.as_str(),
+        reason: status.filter(|_| reported == Reported::Refused),
         losses: losses.map(loss).collect(),
         clipped: clipped.map(ToString::to_string).collect(),
     }

@@ -86,6 +86,18 @@ impl DeltaForm {
     }
 }
 
+/// Names of the forms in which deltas are returned.
+pub(crate) const DELTA_FORMS: [&str; 2] = ["full", "brief"];
+
+/// Parses the name of a form, and returns true for `brief`.
+pub(crate) fn is_brief(form: &str) -> Result<bool, Error> {
+    match form {
+        "full" => Ok(false),
+        "brief" => Ok(true),
+        _ => Err(Error::malformed(format!("form is one of {}", DELTA_FORMS.join(", ")))),
+    }
+}
+
 /// Most digits of a round and of a sequence, chosen so that each number fits its type.
 const POSITION_DIGITS_MAX: (usize, usize) = (19, 9);
 

@@ -1,14 +1,15 @@
 //! Builders of commands on rounds (spec 11).
 
 use shared_context_core::{
-    Command, Error, RequestId, RoundsCommand,
+    Command, Error, Participant, RequestId, RoundsCommand,
     pattern::ParticipantPattern,
     rounds::{
-        Clip, CloseRound, OpenRound, PathPattern, Plan, Proposal, ReadDeltas, RoundError,
+        Clip, CloseRound, OpenRound, PathPattern, Plan, Proposal, ReadDeltas, Reported, RoundError,
         SentDelta as Delta, SentPath, Strategy, StrategyRule, Weight, WeightRule, check_deltas,
     },
 };
 
+use super::forms::is_brief;
 use crate::checks::{collect_malformed_first, limit, participants};
 
 /// Plan for a new round, not yet validated.
@@ -110,28 +111,47 @@ pub fn close_round(
     Ok(Command::Rounds(RoundsCommand::Close(CloseRound { clip, discards, request_id })))
 }
 
+/// Deltas to read, not yet validated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeltaFilter<'a> {
+    /// Path of the deltas, or above them.
+    pub path: Option<&'a str>,
+    /// Their round.
+    pub round: Option<u64>,
+    /// The participant that proposed them.
+    pub participant: Option<&'a str>,
+    /// The name of their outcome.
+    pub outcome: Option<&'a str>,
+    /// The name of the form in which they are returned.
+    pub form: Option<&'a str>,
+}
+
 /// Builds the command to read deltas; `after` is a round and a sequence.
 ///
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`, `INVALID_PATH`.
 pub fn read_deltas(
-    path: Option<&str>,
-    round: Option<u64>,
+    filter: DeltaFilter<'_>,
     after: Option<(u64, u32)>,
     at_most: Option<u32>,
 ) -> Result<Command, Error> {
     let limit = limit(at_most)?;
-    let path = path.map(SentPath::parse).transpose()?;
-    Ok(Command::Rounds(RoundsCommand::ReadDeltas(ReadDeltas { path, round, after, limit })))
+    let participant = filter.participant.map(Participant::parse).transpose()?;
+    let outcome = filter.outcome.map(Reported::parse).transpose()?;
+    let is_brief = filter.form.map(is_brief).transpose()?.unwrap_or(false);
+    let path = filter.path.map(SentPath::parse).transpose()?;
+    let round = filter.round;
+    let read = ReadDeltas { path, round, participant, outcome, is_brief, after, limit };
+    Ok(Command::Rounds(RoundsCommand::ReadDeltas(read)))
 }
 
 impl PlanInput {
     fn check(self) -> Result<Plan, Error> {
         let mut later = None;
-        let weights = self.weights.into_iter().enumerate();
+        let weights = (1..).zip(self.weights);
         let weights = weights.map(|(nth, it)| it.check().map_err(|err| at("weights", nth, err)));
-        let strategies = self.strategies.into_iter().enumerate();
+        let strategies = (1..).zip(self.strategies);
         let strategies =
             strategies.map(|(nth, it)| it.check().map_err(|err| at("strategies", nth, err)));
         let plan = Plan {
@@ -160,8 +180,8 @@ impl StrategyInput {
     }
 }
 
-/// Adds the position in the list `name` to a malformed error. (The error for an invalid path
-/// already shows the path as it was sent.)
+/// Adds the position in the list `name`, from 1, to a malformed error. (The error for an invalid
+/// path already shows the path as it was sent.)
 fn at(name: &str, nth: usize, error: Error) -> Error {
     match error {
         Error::Malformed { message } => {

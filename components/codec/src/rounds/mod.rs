@@ -8,4 +8,6 @@ pub(crate) mod input;
 mod replies;
 
 pub(crate) use actions::{ACTIONS, FORMS, PUBLISHED};
+#[cfg(feature = "schema")]
+pub(crate) use forms::DELTA_FORMS;
 pub(crate) use replies::encode;

@@ -15,10 +15,12 @@ use shared_context_core::{
     pattern::PATTERNS_MAX,
     rounds::{
         BYTES_MAX, Clip, Operation, PATH_BYTES_MAX, PROPOSAL_DELTAS_MAX, PROVENANCE_CHARS_MAX,
-        RULES_MAX as ROUND_RULES_MAX, SECRET_CHARS, Strategy,
+        RULES_MAX as ROUND_RULES_MAX, Reported, SECRET_CHARS, Strategy,
     },
     store::{access::RULES_MAX, expiry::TTL_SECONDS_MAX},
 };
+
+use crate::rounds::DELTA_FORMS;
 
 /// Key, with a prefix where the session allows it.
 pub const KEY: &str = "^([a-z0-9_]{1,64}:)?[a-z0-9_]{1,64}$";
@@ -90,6 +92,14 @@ pub(super) fn bind(name: &str, schema: &mut Value) {
         "strategy" => json!({"enum": Strategy::NAMES}),
         "clip" => {
             let names = Clip::ALL.iter().map(|it| Some(it.as_str()));
+            json!({"enum": names.chain([None]).collect::<Vec<_>>()})
+        }
+        "form" => {
+            let names = DELTA_FORMS.iter().map(Some).chain([None]);
+            json!({"enum": names.collect::<Vec<_>>()})
+        }
+        "outcome" => {
+            let names = Reported::ALL.iter().map(|it| Some(it.as_str()));
             json!({"enum": names.chain([None]).collect::<Vec<_>>()})
         }
         "bytes_max" => range(*BYTES_MAX.start(), *BYTES_MAX.end()),

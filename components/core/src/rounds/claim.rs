@@ -37,20 +37,41 @@ pub(super) enum Change {
     Remove,
     /// Sets this value.
     Set(Json),
-    /// Appends these items to the list.
-    Append(Vec<Json>),
+    /// Appends these items to the list. Two claims that append agree, whatever their items
+    /// are: items are resolved one by one.
+    Append(Vec<NewItem>),
+}
+
+/// An item that a delta appends to a list.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct NewItem {
+    /// Its index among the items that the delta appends.
+    pub(super) nth: usize,
+    /// The value of its member `id`, if it has one that is not null.
+    pub(super) id: Option<Json>,
+    pub(super) value: Json,
+}
+
+impl NewItem {
+    fn new((nth, value): (usize, &Value)) -> Result<Self, Error> {
+        let id = value.get("id").filter(|it| !it.is_null());
+        Ok(Self { nth, id: id.map(Json::from_value).transpose()?, value: Json::from_value(value)? })
+    }
+
+    /// Returns what two items conflict by: their ids, or without an id the whole value.
+    pub(super) fn identity(&self) -> (bool, &str) {
+        (self.id.is_some(), self.id.as_ref().unwrap_or(&self.value).as_str())
+    }
 }
 
 impl Change {
-    /// Returns the canonical JSON that breaks ties between votes; empty for a removal.
+    /// Returns the canonical JSON that breaks ties between votes: empty for a removal, and
+    /// an empty list for a claim that appends.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Remove => String::new(),
             Self::Set(value) => value.as_str().to_owned(),
-            Self::Append(items) => {
-                let items: Vec<&str> = items.iter().map(Json::as_str).collect();
-                format!("[{}]", items.join(","))
-            }
+            Self::Append(_) => "[]".to_owned(),
         }
     }
 }
@@ -112,7 +133,6 @@ impl<'a> ClaimBuilder<'a> {
         let strategy = self.strategy();
         let is_term = self.path.is_in(BINDINGS);
         let merges = strategy.merges() && !is_term;
-        let is_list = |it: &Value| it.is_array();
         match value {
             Value::Object(members)
                 if (self.path.is_member(BINDINGS)
@@ -127,13 +147,14 @@ impl<'a> ClaimBuilder<'a> {
             }
             _ if self.operation == Operation::Add
                 && !is_term
-                && here.map_or(merges && value.is_array(), is_list) =>
+                && here.map_or(merges && value.is_array(), Value::is_array) =>
             {
                 let items = match value {
                     Value::Array(items) => items.as_slice(),
                     item => std::slice::from_ref(item),
                 };
-                let items = items.iter().map(Json::from_value).collect::<Result<Vec<_>, _>>()?;
+                let items = items.iter().enumerate().map(NewItem::new);
+                let items = items.collect::<Result<Vec<_>, _>>()?;
                 let places = items.len();
                 self.claim(Change::Append(items), strategy, places);
             }

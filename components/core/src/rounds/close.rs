@@ -69,6 +69,56 @@ impl Status {
     }
 }
 
+/// The kinds of outcome in which deltas are reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reported {
+    /// Its round is open.
+    Pending,
+    /// The state contains it, fully or in part.
+    Applied,
+    /// Other deltas won.
+    Lost,
+    /// It was clipped or discarded.
+    Refused,
+}
+
+impl Reported {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Pending, Self::Applied, Self::Lost, Self::Refused];
+
+    /// Returns how a delta with this outcome is reported.
+    pub fn new(outcome: Option<&DeltaOutcome>) -> Self {
+        match outcome.map(|it| it.status) {
+            None => Self::Pending,
+            Some(Status::Applied) => Self::Applied,
+            Some(Status::Lost) => Self::Lost,
+            Some(Status::Clipped | Status::Discarded) => Self::Refused,
+        }
+    }
+
+    /// Parses the name of a kind.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`].
+    pub fn parse(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|it| it.as_str() == name).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            Error::malformed(format!("outcome is one of {known}"))
+        })
+    }
+
+    /// Returns the kind's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Applied => "applied",
+            Self::Lost => "lost",
+            Self::Refused => "refused",
+        }
+    }
+}
+
 /// A path at which a delta lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {

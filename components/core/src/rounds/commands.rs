@@ -94,6 +94,8 @@ pub struct DeltaRead {
 pub struct DeltasPage {
     /// The deltas, oldest first.
     pub deltas: Vec<DeltaRead>,
+    /// True if values and provenances are left out of the reply.
+    pub is_brief: bool,
     /// The `after` of the next page, by round and sequence; `None` on the last page.
     pub next_after: Option<(u64, u32)>,
 }

@@ -8,16 +8,16 @@
 
 use std::{
     cmp::Ordering,
-    collections::{BTreeMap, BTreeSet, btree_map},
+    collections::{BTreeMap, BTreeSet},
 };
 
 use serde_json::Value;
 
 use super::{
     Delta, Json, Plan, State, Strategy, Weight,
-    claim::{Change, Claim},
+    claim::{Change, Claim, NewItem},
     nesting::resolve_nesting,
-    path::Path,
+    path::{Path, Step},
 };
 use crate::{
     Error,
@@ -134,13 +134,12 @@ pub(super) fn resolve(
     let mut paths: BTreeMap<Path, PathClaims<'_>> = BTreeMap::new();
     for Claim { delta, path, change, strategy, .. } in claims {
         let (_, claims) = paths.entry(path).or_insert_with(|| (strategy, Vec::new()));
-        claims.push((delta, change));
+        claims.push((Source { delta, item: None }, change));
     }
     let (mut resolutions, mut lost) = (Vec::new(), Vec::new());
     for (path, (strategy, claims)) in paths {
-        let mut merge = PathMerge { path: &path, order, lost: &mut lost };
-        let proposals = merge.proposals(claims);
-        if let Some((outcome, by)) = merge.resolve(proposals, strategy, state)? {
+        let mut merge = PathMerge { path: &path, strategy, state, order, lost: &mut lost };
+        if let Some((outcome, by)) = merge.resolve(claims)? {
             resolutions.push(Resolution { path, outcome, by });
         }
     }
@@ -148,19 +147,36 @@ pub(super) fn resolve(
 }
 
 /// The strategy for a path, and the claims on it.
-type PathClaims<'a> = (&'a Strategy, Vec<(usize, Change)>);
+type PathClaims<'a> = (&'a Strategy, Vec<(Source, Change)>);
 
-/// The combined claim of one participant on one path.
+/// The origin of a claim: a delta, and the item it appends if the claim is about one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Source {
+    delta: usize,
+    item: Option<usize>,
+}
+
+/// The combined claim of one participant on one path or item.
 struct ParticipantProposal {
+    /// What it claims; without the items if it appends.
     change: Change,
-    /// The deltas that claim it, and the items if it appends.
-    deltas: Vec<usize>,
-    items: Vec<Item>,
+    by: Vec<Source>,
+    /// The items it appends, each with its delta.
+    items: Vec<(usize, NewItem)>,
 }
 
 impl ParticipantProposal {
+    fn new(source: Source, change: Change) -> Self {
+        let (change, items) = match change {
+            Change::Append(items) => (Change::Append(Vec::new()), items),
+            change => (change, Vec::new()),
+        };
+        let items = items.into_iter().map(|it| (source.delta, it)).collect();
+        Self { change, by: vec![source], items }
+    }
+
     fn first(&self) -> usize {
-        self.deltas.first().copied().unwrap_or_default()
+        self.by.first().map(|it| it.delta).unwrap_or_default()
     }
 }
 
@@ -176,19 +192,31 @@ struct RankedProposal {
 /// The merge of the claims on one path.
 struct PathMerge<'a> {
     path: &'a Path,
+    strategy: &'a Strategy,
+    state: &'a State,
     order: &'a [WeightedDelta<'a>],
     lost: &'a mut Vec<LostClaim>,
 }
 
 impl PathMerge<'_> {
-    fn add_losses(&mut self, deltas: &[usize], to: usize, why: Why) {
-        let path = self.path;
-        self.lost.extend(deltas.iter().map(|&delta| LostClaim {
-            delta,
-            path: path.clone(),
-            to,
-            why,
-        }));
+    fn add_losses(&mut self, by: &[Source], to: usize, why: Why) {
+        for Source { delta, item } in by {
+            let path = item.map_or_else(|| self.path.clone(), |it| self.item_path(it));
+            self.lost.push(LostClaim { delta: *delta, path, to, why });
+        }
+    }
+
+    /// Returns the path that the `nth` appended item has if nobody else appends.
+    fn item_path(&self, nth: usize) -> Path {
+        let place = self.list().map_or(0, Vec::len).saturating_add(nth);
+        let mut path = self.path.clone();
+        path.push(Step::Index(u32::try_from(place).unwrap_or(u32::MAX)));
+        path
+    }
+
+    /// Returns the list at the path, as it was at the opening of the round.
+    fn list(&self) -> Option<&Vec<Value>> {
+        self.path.find(&self.state.document)?.as_array()
     }
 
     fn weighted(&self, delta: usize) -> Option<&WeightedDelta<'_>> {
@@ -196,59 +224,37 @@ impl PathMerge<'_> {
     }
 
     /// Returns one proposal for each participant: its last claim. Items accumulate.
-    fn proposals(&mut self, claims: Vec<(usize, Change)>) -> Vec<ParticipantProposal> {
+    fn proposals(&mut self, claims: Vec<(Source, Change)>) -> Vec<ParticipantProposal> {
         let mut proposals: Vec<ParticipantProposal> = Vec::new();
         // In the order of application, the claims of one participant are adjacent.
-        for (delta, change) in claims {
+        for (source, change) in claims {
             let participant = |nth: usize| self.weighted(nth).map(|it| &it.delta.participant);
             let is_same = |proposal: &ParticipantProposal| {
-                participant(proposal.first()) == participant(delta)
+                participant(proposal.first()) == participant(source.delta)
             };
             let earlier = proposals.pop_if(|it| is_same(it));
-            let item = |value: &Json| Item { value: value.clone(), by: vec![delta] };
-            let items = match &change {
-                Change::Append(items) => items.iter().map(item).collect(),
-                Change::Set(_) | Change::Remove => Vec::new(),
-            };
-            let mut proposal =
-                ParticipantProposal { change, deltas: vec![delta], items: Vec::new() };
-            match (earlier, &mut proposal.change) {
-                (
-                    Some(ParticipantProposal {
-                        change: Change::Append(mut all),
-                        deltas,
-                        items: before,
-                    }),
-                    Change::Append(more),
-                ) => {
-                    all.append(more);
-                    let deltas = [deltas, proposal.deltas].concat();
-                    proposal =
-                        ParticipantProposal { change: Change::Append(all), deltas, items: before };
+            let mut proposal = ParticipantProposal::new(source, change);
+            match earlier {
+                Some(mut earlier) if earlier.change == proposal.change => {
+                    earlier.by.append(&mut proposal.by);
+                    earlier.items.append(&mut proposal.items);
+                    proposal = earlier;
                 }
-                (Some(earlier), change) if earlier.change == *change => {
-                    proposal.deltas.splice(..0, earlier.deltas);
-                }
-                (Some(earlier), _) => self.add_losses(&earlier.deltas, delta, Why::Superseded),
-                (None, _) => {}
+                Some(earlier) => self.add_losses(&earlier.by, source.delta, Why::Superseded),
+                None => {}
             }
-            proposal.items.extend(items);
             proposals.push(proposal);
         }
         proposals
     }
 
-    /// Returns the outcome at the path and the deltas that claimed it.
+    /// Returns the outcome of `claims` and the deltas that claimed it.
     fn resolve(
         &mut self,
-        proposals: Vec<ParticipantProposal>,
-        strategy: &Strategy,
-        state: &State,
+        claims: Vec<(Source, Change)>,
     ) -> Result<Option<(Outcome, Vec<usize>)>, Error> {
-        let merges = matches!(strategy, Strategy::WeightedMerge | Strategy::Union);
-        if merges && matches!(proposals.first().map(|it| &it.change), Some(Change::Append(_))) {
-            return self.append(proposals, strategy, state).map(Some);
-        }
+        let strategy = self.strategy;
+        let proposals = self.proposals(claims);
         let votes = match strategy {
             Strategy::MajorityVote => self.votes(&proposals),
             _ => vec![(0, 0); proposals.len()],
@@ -274,14 +280,12 @@ impl PathMerge<'_> {
         })
         .into_iter();
         let Some(best) = ranked.next() else { return Ok(None) };
-        let ParticipantProposal { change, mut deltas, mut items } = best.proposal;
-        let to = deltas.first().copied().unwrap_or_default();
+        let to = best.proposal.first();
+        let ParticipantProposal { change, mut by, mut items } = best.proposal;
         for RankedProposal { expert, votes, proposal } in ranked {
             if proposal.change == change {
-                for (item, same) in items.iter_mut().zip(proposal.items) {
-                    item.by.extend(same.by);
-                }
-                deltas.extend(proposal.deltas);
+                by.extend(proposal.by);
+                items.extend(proposal.items);
                 continue;
             }
             let why = match strategy {
@@ -290,15 +294,14 @@ impl PathMerge<'_> {
                 _ if expert > best.expert => Why::Overridden,
                 _ => self.reason_by_weight(proposal.first(), to),
             };
-            self.add_losses(&proposal.deltas, to, why);
+            self.add_losses(&proposal.by, to, why);
         }
-        let deltas = sorted(deltas, Ord::cmp);
-        let outcome = match change {
-            Change::Remove => Outcome::Remove,
-            Change::Set(value) => Outcome::Set(value),
-            Change::Append(_) => Outcome::Append(items),
-        };
-        Ok(Some((outcome, deltas)))
+        let deltas = set(by.iter().map(|it| it.delta));
+        match change {
+            Change::Remove => Ok(Some((Outcome::Remove, deltas.into_iter().collect()))),
+            Change::Set(value) => Ok(Some((Outcome::Set(value), deltas.into_iter().collect()))),
+            Change::Append(_) => self.append(items, deltas).map(Some),
+        }
     }
 
     /// Returns the reason the delta `lost` lost to `won`, which precedes it in the order
@@ -322,44 +325,56 @@ impl PathMerge<'_> {
         proposals.iter().map(of).collect()
     }
 
-    /// Returns the items of all proposals that append, in order.
+    /// Returns the items that are appended by `deltas`, in order. Of items that conflict
+    /// the strategy takes one.
     fn append(
         &mut self,
-        proposals: Vec<ParticipantProposal>,
-        strategy: &Strategy,
-        state: &State,
+        items: Vec<(usize, NewItem)>,
+        deltas: BTreeSet<usize>,
     ) -> Result<(Outcome, Vec<usize>), Error> {
-        let (mut items, mut deltas) = (Vec::<Item>::new(), Vec::new());
-        for proposal in proposals {
-            if matches!(proposal.change, Change::Append(_)) {
-                items.extend(proposal.items);
-                deltas.extend(proposal.deltas);
+        let items = sorted(items, |(a, x), (b, y)| a.cmp(b).then_with(|| x.nth.cmp(&y.nth)));
+        // A delta that appends nothing, or only what is there already, does not lose.
+        let mut losing = set(items.iter().map(|(delta, _)| *delta));
+        let here = if *self.strategy == Strategy::Union { self.list() } else { None };
+        let here = here.into_iter().flatten().map(Json::from_value);
+        let here: BTreeSet<Json> = set(here.collect::<Result<Vec<_>, _>>()?.into_iter());
+        let mut conflicts: BTreeMap<(bool, &str), Vec<(usize, &NewItem)>> = BTreeMap::new();
+        for (delta, item) in &items {
+            if here.contains(&item.value) {
+                losing.remove(delta);
             } else {
-                let to = deltas.first().copied().unwrap_or_default();
-                self.add_losses(&proposal.deltas, to, self.reason_by_weight(proposal.first(), to));
+                conflicts.entry(item.identity()).or_default().push((*delta, item));
             }
         }
-        if *strategy == Strategy::Union {
-            let here = self.path.find(&state.document).and_then(Value::as_array);
-            let here = here.into_iter().flatten().map(Json::from_value);
-            let here: BTreeSet<Json> = set(here.collect::<Result<Vec<_>, _>>()?.into_iter());
-            let mut once: Vec<Item> = Vec::new();
-            let mut places = BTreeMap::new();
-            for item in items.into_iter().filter(|it| !here.contains(&it.value)) {
-                match places.entry(item.value.clone()) {
-                    btree_map::Entry::Vacant(place) => {
-                        place.insert(once.len());
-                        once.push(item);
-                    }
-                    btree_map::Entry::Occupied(place) => {
-                        if let Some(there) = once.get_mut(*place.get()) {
-                            there.by.extend(&item.by);
-                        }
-                    }
-                }
-            }
-            items = once;
+        let mut taken: Vec<((usize, usize), Item)> = Vec::new();
+        for claims in conflicts.into_values() {
+            let item = match claims.as_slice() {
+                [(delta, item)] => Some((item.value.clone(), vec![*delta])),
+                _ => self.choose(&claims)?,
+            };
+            let Some((value, by)) = item else { continue };
+            losing.retain(|it| !by.contains(it));
+            let is_it = |(delta, it): &&(usize, &NewItem)| by.contains(delta) && it.value == value;
+            let place = claims.iter().find(is_it).map_or((0, 0), |(delta, it)| (*delta, it.nth));
+            taken.push((place, Item { value, by }));
         }
-        Ok((Outcome::Append(items), deltas))
+        let taken = sorted(taken, |(a, _), (b, _)| a.cmp(b)).into_iter().map(|(_, it)| it);
+        let outcome = Outcome::Append(taken.collect());
+        Ok((outcome, deltas.into_iter().filter(|it| !losing.contains(it)).collect()))
+    }
+
+    /// Returns the one of some items that conflict, and the deltas that claimed it.
+    fn choose(
+        &mut self,
+        claims: &[(usize, &NewItem)],
+    ) -> Result<Option<(Json, Vec<usize>)>, Error> {
+        let claim = |(delta, item): &(usize, &NewItem)| {
+            (Source { delta: *delta, item: Some(item.nth) }, Change::Set(item.value.clone()))
+        };
+        let chosen = self.resolve(claims.iter().map(claim).collect())?;
+        Ok(chosen.and_then(|(outcome, by)| match outcome {
+            Outcome::Set(value) => Some((value, by)),
+            Outcome::Remove | Outcome::Append(_) => None,
+        }))
     }
 }

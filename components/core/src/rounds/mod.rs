@@ -52,7 +52,7 @@ pub use crate::error::{RoundError, RoundLimit};
 pub(crate) use check::check;
 pub(crate) use clip::check_size;
 pub use clip::{Clipped, PARTS_MAX};
-pub use close::{Closing, DeltaOutcome, Loss, Status};
+pub use close::{Closing, DeltaOutcome, Loss, Reported, Status};
 pub(crate) use close::{close, discard};
 pub use commands::{Command, DeltaRead, DeltasPage, Proposed, Reply, RoundsRedacted, StateRead};
 pub use history::{KeptRound, RoundHistory};

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use rsonpath_syntax::{Index, JsonPathQuery, Segment, Selector, Selectors};
 
 use super::{
-    MEMBERS,
+    BINDINGS, MEMBERS, QUERY,
     json::DEPTH_MAX,
     path::{PATH_BYTES_MAX, Path, Step, invalid, parse, write_name},
 };
@@ -24,9 +24,14 @@ impl PathPattern {
     ///
     /// # Errors
     ///
-    /// [`RoundError::InvalidPath`](super::RoundError::InvalidPath).
+    /// [`RoundError::InvalidPath`](super::RoundError::InvalidPath), also if no state has a
+    /// path that it matches.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        Self::parse_to(PATH_BYTES_MAX, text)
+        let pattern = Self::parse_to(PATH_BYTES_MAX, text)?;
+        match pattern.missing_part() {
+            None => Ok(pattern),
+            Some(why) => Err(invalid(text, why)),
+        }
     }
 
     /// Parses a stored pattern. A redaction may have made it longer than a pattern that
@@ -54,6 +59,42 @@ impl PathPattern {
             return Ok(Self { text: text.to_owned(), query });
         }
         Err(invalid(text, "a pattern has names, indexes, * and .. only, at most 32 of them"))
+    }
+
+    /// Returns why no state has a path that the pattern matches, or `None` if one can.
+    fn missing_part(&self) -> Option<&'static str> {
+        let mut segments = self.query.segments().iter();
+        let mut selectors = || match segments.next()? {
+            Segment::Child(selectors) => Some(selectors.as_slice()),
+            // It selects at any depth.
+            Segment::Descendant(_) => None,
+        };
+        let members = selectors()?;
+        let selected = |member: &&str| {
+            let step = Step::Name((*member).to_owned());
+            members.iter().any(|it| selects(it, &step))
+        };
+        let members: Vec<&str> = MEMBERS.into_iter().filter(selected).collect();
+        if members.is_empty() {
+            return Some("a state has the members query, bindings, entities and rules only");
+        }
+        let below = selectors()?;
+        let is_name = |it: &Selector| matches!(it, Selector::Name(_) | Selector::Wildcard);
+        let is_index = |it: &Selector| matches!(it, Selector::Index(_) | Selector::Wildcard);
+        let has_part = |member: &&str| match *member {
+            BINDINGS => below.iter().any(is_name),
+            QUERY => false,
+            _ => below.iter().any(is_index),
+        };
+        let members: Vec<&str> = members.into_iter().filter(has_part).collect();
+        if members.is_empty() {
+            return Some(
+                "the query is a text, bindings have names, entities and rules have indexes, such \
+                 as $.entities[*].name",
+            );
+        }
+        let is_in_terms = members == [BINDINGS] && selectors().is_some();
+        is_in_terms.then_some("a term is bound to a text, which has nothing below it")
     }
 
     /// Returns the pattern as text.
@@ -172,8 +213,31 @@ mod tests {
                 assert!(!it.matches(&path(path_text), &mut 0), "{pattern} {path_text}");
             }
         }
-        for bad in ["", "bindings", "$.a[?@.b]", "$.a[1:2]", "$.a[-1]"] {
+        for bad in ["", "bindings", "$.rules[?@.b]", "$.rules[1:2]", "$.rules[-1]"] {
             assert!(PathPattern::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    /// Such a rule never applied, and nobody was told.
+    #[test]
+    fn a_pattern_that_matches_no_state_is_rejected() {
+        for (bad, why) in [
+            ("$.rule", "query, bindings, entities and rules"),
+            ("$[0]", "query, bindings, entities and rules"),
+            ("$.entities.name", "have indexes"),
+            ("$['query','rules'].x", "have indexes"),
+            ("$.bindings[0]", "bindings have names"),
+            ("$.query.x", "a text"),
+            ("$.bindings.a.b", "nothing below"),
+            ("$.bindings.*[0]", "nothing below"),
+        ] {
+            let error = PathPattern::parse(bad).unwrap_err().to_string();
+            assert!(error.contains(why), "{bad}: {error}");
+            assert!(PathPattern::restore(bad).is_ok(), "{bad}: an older version stored it");
+        }
+        for good in ["$", "$.*", "$[*].a", "$..id", "$.rules..a", "$.query", "$.entities[0,1].a.b"]
+        {
+            assert!(PathPattern::parse(good).is_ok(), "{good}");
         }
     }
 }

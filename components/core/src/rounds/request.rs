@@ -1,9 +1,10 @@
 //! The parameters of operations on rounds (spec 11).
 
-use super::{Clip, PROPOSAL_DELTAS_MAX, Plan, Secret, SentDelta, SentPath};
+use super::{Clip, PROPOSAL_DELTAS_MAX, Plan, Reported, Secret, SentDelta, SentPath};
 use crate::{
     Error,
     key::{Line, RequestId},
+    participant::Participant,
 };
 
 /// A request to open a round.
@@ -93,12 +94,18 @@ impl RedactRounds {
 }
 
 /// A request to read deltas.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadDeltas {
     /// Return only deltas on this path or below it.
     pub path: Option<SentPath>,
     /// Return only deltas of this round.
     pub round: Option<u64>,
+    /// Return only deltas of this participant.
+    pub participant: Option<Participant>,
+    /// Return only deltas with this outcome.
+    pub outcome: Option<Reported>,
+    /// True if values and provenances are left out.
+    pub is_brief: bool,
     /// Return only deltas after this one, by round and sequence.
     pub after: Option<(u64, u32)>,
     /// The most deltas to return.

@@ -14,9 +14,9 @@ use crate::{
     reply::{self, PAGE_BYTES_MAX},
     rounds::{
         self, CloseRound, Closing, Command, Delta, DeltaRead, DeltasPage, Ended, Json, KeptRound,
-        OpenRound, Path, Proposal, Proposed, ReadDeltas, RedactRounds, Redaction, Reply, Round,
-        RoundError, Rounds, RoundsRedacted, SentDelta, Share, State, StateRead, Status, rows,
-        stored::StoredRounds,
+        OpenRound, Path, Proposal, Proposed, ReadDeltas, RedactRounds, Redaction, Reply, Reported,
+        Round, RoundError, Rounds, RoundsRedacted, SentDelta, Share, State, StateRead, Status,
+        rows, stored::StoredRounds,
     },
 };
 
@@ -204,7 +204,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             read.path.as_ref().map(|it| self.stored().state(rounds.last)?.place(it)).transpose()?;
         let from = read.after.map_or(rounds.oldest, |(round, _)| round.max(rounds.oldest));
         let limit = usize::try_from(read.limit).unwrap_or(usize::MAX);
-        let mut page = DeltasPage { deltas: Vec::new(), next_after: None };
+        let mut page = DeltasPage { deltas: Vec::new(), is_brief: read.is_brief, next_after: None };
         let mut room = PAGE_BYTES_MAX;
         for number in from.max(1)..=newest {
             if read.round.is_some_and(|it| it != number) {
@@ -212,12 +212,16 @@ impl<B: Bucket> OpenSession<'_, B> {
             }
             for it in self.round_deltas(&rounds, number)? {
                 let is_requested = path.as_ref().is_none_or(|path| touches(&it.delta, path));
+                let participant = &it.delta.participant;
                 if !is_requested
+                    || read.participant.as_ref().is_some_and(|it| it != participant)
+                    || read.outcome.is_some_and(|of| of != Reported::new(it.outcome.as_ref()))
                     || read.after.is_some_and(|after| (number, it.delta.sequence) <= after)
                 {
                     continue;
                 }
-                let bytes = it.delta.value.as_ref().map_or(0, Json::bytes);
+                let value = it.delta.value.as_ref().filter(|_| !read.is_brief);
+                let bytes = value.map_or(0, Json::bytes);
                 let last = page.deltas.last().map(|it| (it.round, it.delta.sequence));
                 if last.is_some() && (page.deltas.len() == limit || bytes > room) {
                     page.next_after = last;

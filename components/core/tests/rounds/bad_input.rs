@@ -380,10 +380,8 @@ fn a_limited_participant_has_no_access_to_rounds() {
         Command::Rounds(RoundsCommand::ReadState { round: None }),
         Command::Rounds(RoundsCommand::ReadConvergence),
         Command::Rounds(RoundsCommand::ReadDeltas(ReadDeltas {
-            path: None,
-            round: None,
-            after: None,
             limit: 1,
+            ..ReadDeltas::default()
         })),
     ] {
         assert_eq!(code(host.ask(limited, &read)), Code::Forbidden);

@@ -1,5 +1,7 @@
 //! Tests of each strategy: its result, and the reported outcomes.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use crate::{ORCHESTRATOR, at, outcomes, plan, play, session, state};
@@ -185,21 +187,74 @@ fn nobody_votes_twice() {
     );
 }
 
+/// A delta's list counted as one value. Under `highest-weight` the rules of one participant
+/// removed those of all others, although they did not contradict each other.
 #[test]
-fn without_merging_the_highest_weight_wins_as_a_whole() {
+fn every_strategy_decides_lists_item_by_item() {
+    let x = |who: &str, n: u32| format!(r#"add $.rules [{{"id":"x","n":{n}}},{{"id":"{who}"}}]"#);
+    let deltas = [(A, x("a", 1)), (B, x("b", 2)), (C, x("c", 2))];
+    let deltas: Vec<_> = deltas.iter().map(|(who, it)| (*who, it.as_str())).collect();
+    let lost = "applied, 1 places lost";
+    for (strategy, n, expected) in [
+        ("weighted-merge", 1, ["applied", lost, lost]),
+        ("union", 1, ["applied", lost, lost]),
+        ("highest-weight", 1, ["applied", lost, lost]),
+        ("majority-vote", 2, [lost, "applied", "applied"]),
+        ("expert-override:subagent:c", 2, [lost, "applied", "applied"]),
+    ] {
+        let host = session();
+        let rules = plan(&[(A, 0.9), (B, 0.5), (C, 0.1)], &[("$.rules", strategy)]);
+        play(&host, rules, &deltas);
+        let rules = at(&host, "/rules");
+        let ids: BTreeSet<&str> =
+            rules.as_array().unwrap().iter().filter_map(|it| it["id"].as_str()).collect();
+        assert_eq!(ids, BTreeSet::from(["a", "b", "c", "x"]), "{strategy}");
+        assert_eq!(rules.as_array().unwrap().len(), 4, "{strategy}");
+        let x = rules.as_array().unwrap().iter().find(|it| it["id"] == "x").unwrap();
+        assert_eq!(x["n"], n, "{strategy}");
+        assert_eq!(outcomes(&host), expected, "{strategy}");
+    }
+}
+
+#[test]
+fn a_lost_item_names_its_place_and_the_winner() {
     let host = session();
-    let weights = plan(&[(A, 0.9), (B, 0.1)], &[("$.entities", "highest-weight")]);
-    play(
-        &host,
-        weights,
-        &[
-            (A, r#"add $.entities {"id":"e1"}"#),
-            (A, r#"add $.entities {"id":"e2"}"#),
-            (B, r#"add $.entities {"id":"e3"}"#),
-        ],
+    play(&host, plan(&[], &[]), &[(A, "add $.rules [0]")]);
+    let rules = plan(&[(A, 0.9)], &[("$.rules", "highest-weight")]);
+    let deltas = [
+        (B, r#"add $.rules [{"id":1,"n":1},{"id":"1"},7,7]"#),
+        (C, r#"add $.rules [7,{"id":1,"n":2},{"id":1,"n":3}]"#),
+    ];
+    play(&host, rules, &deltas);
+    assert_eq!(at(&host, "/rules"), json!([0, {"id":1,"n":1}, {"id":"1"}, 7]));
+    let all = crate::deltas(&host, None);
+    let losses = &all.last().unwrap().outcome.as_ref().unwrap().losses;
+    let losses: Vec<_> =
+        losses.iter().map(|it| (it.path.to_string(), it.to, it.why.as_str())).collect();
+    assert_eq!(
+        losses,
+        [("$['rules'][2]".to_owned(), 2, "superseded"), ("$['rules'][3]".to_owned(), 1, "tie"),]
     );
-    assert_eq!(at(&host, "/entities"), json!([{"id":"e1"}, {"id":"e2"}]));
-    assert_eq!(outcomes(&host), ["applied", "applied", "lost to 1: outweighed"]);
+}
+
+/// Replacing a list and adding to it contradict each other.
+#[test]
+fn the_stronger_of_replacing_and_adding_holds() {
+    let deltas = [(A, "modify $.rules [1]"), (B, "add $.rules [2]"), (C, "add $.rules [3]")];
+    for (strategy, expected, outcome) in [
+        (
+            "highest-weight",
+            json!([1]),
+            ["applied", "lost to 1: outweighed", "lost to 1: outweighed"],
+        ),
+        ("majority-vote", json!([0, 2, 3]), ["lost to 2: outvoted", "applied", "applied"]),
+    ] {
+        let host = session();
+        play(&host, plan(&[], &[]), &[(A, "add $.rules [0]")]);
+        play(&host, plan(&[(A, 0.9), ("*", 0.1)], &[("$.rules", strategy)]), &deltas);
+        assert_eq!(at(&host, "/rules"), expected, "{strategy}");
+        assert_eq!(outcomes(&host), outcome, "{strategy}");
+    }
 }
 
 #[test]

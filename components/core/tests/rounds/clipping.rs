@@ -119,16 +119,21 @@ fn a_limit_stays_until_another_one_is_set() {
 #[test]
 fn the_number_of_parts_is_limited_at_any_size() {
     let host = session();
-    let items = |count: usize| format!("add $.entities [{}]", vec!["1"; count].join(","));
+    let items = |first: usize, count: usize| {
+        let items: Vec<String> = (first..first + count).map(|it| it.to_string()).collect();
+        format!("add $.entities [{}]", items.join(","))
+    };
     let reject = || clipping(Clip::Reject, 262_144);
     // Each participant may add this many at once.
     for _ in 0..2 {
         let four = ["subagent:1", "subagent:2", "subagent:3", "subagent:4"];
-        let items = items(1_125);
-        play(&host, reject(), &four.map(|who| (who, items.as_str())));
+        let deltas: Vec<_> =
+            four.iter().zip(0..).map(|(who, nth)| (*who, items(nth * 1_125, 1_125))).collect();
+        let deltas: Vec<_> = deltas.iter().map(|(who, it)| (*who, it.as_str())).collect();
+        play(&host, reject(), &deltas);
     }
     open(&host, reject());
-    propose(&host, LIGHT, &items(1_001)).unwrap();
+    propose(&host, LIGHT, &items(0, 1_001)).unwrap();
     let close_it = Command::Rounds(RoundsCommand::Close(CloseRound::default()));
     let rejected = host.ask(ORCHESTRATOR, &close_it).unwrap_err();
     assert_eq!(rejected.code(), Code::StateTooLarge);

@@ -15,6 +15,7 @@ mod properties;
 mod queries;
 mod redacting;
 mod reference;
+mod reference_state;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -136,7 +137,7 @@ fn at(host: &TestHost, at: &str) -> Value {
 
 fn deltas(host: &TestHost, path: Option<&str>) -> Vec<DeltaRead> {
     let path = path.map(|it| SentPath::parse(it).unwrap());
-    page(host, ReadDeltas { path, round: None, after: None, limit: 10_000 }).deltas
+    page(host, ReadDeltas { path, limit: 10_000, ..ReadDeltas::default() }).deltas
 }
 
 fn page(host: &TestHost, read: ReadDeltas) -> DeltasPage {

@@ -53,7 +53,7 @@ fn values() -> impl Strategy<Value = Value> {
         Just(Value::Null),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
-        let names = select(vec!["a", "b", "c"]).prop_map(str::to_owned);
+        let names = select(vec!["a", "b", "id"]).prop_map(str::to_owned);
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
             proptest::collection::btree_map(names, inner, 0..3)

@@ -4,7 +4,8 @@ use serde_json::json;
 use shared_context_core::{
     Code, Command, ReadDeltas, Reply, RoundsCommand, RoundsReply,
     audit::AuditAction,
-    rounds::{Clip, Plan, ROUNDS_KEPT, SentPath},
+    participant::Participant,
+    rounds::{Clip, Plan, ROUNDS_KEPT, Reported, SentPath},
 };
 
 use crate::{close, code, deltas, open, page, plan, play, propose, read, session, state};
@@ -72,7 +73,7 @@ fn a_page_of_deltas_ends_when_it_is_large() {
     }
     let (mut after, mut all) = (None, Vec::new());
     loop {
-        let page = page(&host, ReadDeltas { path: None, round: None, after, limit: 1_000 });
+        let page = page(&host, ReadDeltas { after, limit: 1_000, ..ReadDeltas::default() });
         assert!((1..=3).contains(&page.deltas.len()), "{}", page.deltas.len());
         all.extend(page.deltas.iter().map(|it| it.delta.sequence));
         after = page.next_after;
@@ -94,7 +95,7 @@ fn pages_of_deltas_have_no_gaps_or_duplicates() {
     for limit in [1, 3, 7, 20, 21, 22] {
         let (mut after, mut paged) = (None, Vec::new());
         loop {
-            let page = page(&host, ReadDeltas { path: None, round: None, after, limit });
+            let page = page(&host, ReadDeltas { after, limit, ..ReadDeltas::default() });
             paged.extend(page.deltas);
             after = page.next_after;
             if after.is_none() {
@@ -103,7 +104,7 @@ fn pages_of_deltas_have_no_gaps_or_duplicates() {
         }
         assert_eq!(paged, all, "{limit} at a time");
     }
-    let second = page(&host, ReadDeltas { path: None, round: Some(2), after: None, limit: 100 });
+    let second = page(&host, ReadDeltas { round: Some(2), limit: 100, ..ReadDeltas::default() });
     assert!(second.deltas.len() == 7 && second.deltas.iter().all(|it| it.round == 2));
 }
 
@@ -228,10 +229,35 @@ fn a_queried_path_is_resolved_in_the_current_state() {
         A,
         &Command::Rounds(RoundsCommand::ReadDeltas(ReadDeltas {
             path,
-            round: None,
-            after: None,
             limit: 1,
+            ..ReadDeltas::default()
         })),
     );
     assert_eq!(code(result), Code::PathNotFound);
+}
+
+#[test]
+fn deltas_are_filtered_by_participant_and_outcome() {
+    let host = session();
+    let bind = |concept| format!("add $.bindings.order {concept:?}");
+    let bound = ["o:1", "o:2"].map(bind);
+    let deltas = [(A, bound[0].as_str()), (B, &bound[1]), (B, "add $.rules [1]")];
+    play(&host, Plan::default(), &deltas);
+    open(&host, Plan::default());
+    propose(&host, B, "add $.rules [2]").unwrap();
+    let read = |who: Option<&str>, outcome: Option<&str>, limit| {
+        let participant = who.map(|it| Participant::parse(it).unwrap());
+        let outcome = outcome.map(|it| Reported::parse(it).unwrap());
+        let page = page(&host, ReadDeltas { participant, outcome, limit, ..ReadDeltas::default() });
+        let deltas = page.deltas.iter().map(|it| (it.round, it.delta.sequence));
+        (deltas.collect::<Vec<_>>(), page.next_after)
+    };
+    assert_eq!(read(Some(B), None, 9).0, [(1, 2), (1, 3), (2, 1)]);
+    assert_eq!(read(Some(B), None, 2), (vec![(1, 2), (1, 3)], Some((1, 3))));
+    assert_eq!(read(Some(B), Some("lost"), 9).0, [(1, 2)]);
+    assert_eq!(read(None, Some("applied"), 9).0, [(1, 1), (1, 3)]);
+    assert_eq!(read(None, Some("pending"), 9).0, [(2, 1)]);
+    assert_eq!(read(Some("subagent:c"), None, 9), (vec![], None));
+    assert_eq!(read(None, Some("refused"), 9).0, []);
+    assert!(Reported::parse("won").unwrap_err().to_string().contains("pending, applied, lost"));
 }

@@ -6,6 +6,8 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use serde_json::{Map, Value};
 
+use crate::reference_state::apply;
+
 /// A step of a path: a name, or an index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
@@ -32,8 +34,8 @@ pub(crate) struct Rules {
     pub(crate) experts: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-enum Change {
+#[derive(Debug, Clone)]
+pub(crate) enum Change {
     Remove,
     Set(Value),
     Append(Vec<Value>),
@@ -45,7 +47,18 @@ impl Change {
         match self {
             Self::Remove => String::new(),
             Self::Set(value) => value.to_string(),
-            Self::Append(items) => Value::Array(items.clone()).to_string(),
+            Self::Append(_) => "[]".to_owned(),
+        }
+    }
+}
+
+/// Changes that append agree: items are compared one by one.
+impl PartialEq for Change {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Remove, Self::Remove) | (Self::Append(_), Self::Append(_)) => true,
+            (Self::Set(value), Self::Set(other)) => value == other,
+            _ => false,
         }
     }
 }
@@ -122,6 +135,15 @@ pub(crate) struct Closed {
     pub(crate) lost: Vec<BTreeMap<Vec<Step>, (usize, &'static str)>>,
 }
 
+/// Returns the claims on each path.
+fn by_path(claims: &[Claim]) -> Vec<Vec<Claim>> {
+    let mut places: BTreeMap<Vec<Step>, Vec<Claim>> = BTreeMap::new();
+    for it in claims {
+        places.entry(it.path.clone()).or_default().push(it.clone());
+    }
+    places.into_values().collect()
+}
+
 /// Closes a round.
 pub(crate) fn close(state: &Value, deltas: &[Delta], rules: &Rules) -> Closed {
     let mut order: Vec<usize> = (0..deltas.len()).collect();
@@ -134,8 +156,8 @@ pub(crate) fn close(state: &Value, deltas: &[Delta], rules: &Rules) -> Closed {
     let mut merge = Merge { state, rules, deltas: sorted, lost };
     let claims = merge.claims();
     let mut outcomes = Vec::new();
-    for (path, claims) in merge.last_claims(&claims) {
-        outcomes.push(merge.resolve(path, claims));
+    for claims in by_path(&claims) {
+        outcomes.push(merge.resolve(&claims));
     }
     let held = merge.hold(outcomes);
     let (mut has, mut lost) = (vec![false; deltas.len()], vec![BTreeMap::new(); deltas.len()]);
@@ -184,25 +206,19 @@ impl Merge<'_> {
         &self.deltas[rank].participant
     }
 
-    /// Returns each participant's last claim on each path, and all its claims that
-    /// append.
-    fn last_claims(&mut self, claims: &[Claim]) -> BTreeMap<Vec<Step>, Vec<Claim>> {
-        let mut places: BTreeMap<Vec<Step>, Vec<Claim>> = BTreeMap::new();
-        for it in claims {
-            let differs = |other: &&Claim| match (&it.change, &other.change) {
-                (Change::Append(_), Change::Append(_)) => false,
-                (mine, others) => mine != others,
-            };
-            let is_later = |other: &&Claim| {
-                let is_same = self.who(other.rank) == self.who(it.rank);
-                is_same && other.path == it.path && other.rank > it.rank
-            };
-            match claims.iter().filter(is_later).find(differs).map(|it| it.rank) {
+    /// Returns each participant's last of some claims that conflict, and all its claims
+    /// that append.
+    fn last_claims(&mut self, claims: &[Claim]) -> Vec<Claim> {
+        let mut last = Vec::new();
+        for (nth, it) in claims.iter().enumerate() {
+            let later = claims[nth + 1..].iter();
+            let mut later = later.filter(|other| self.who(other.rank) == self.who(it.rank));
+            match later.find(|other| other.change != it.change).map(|it| it.rank) {
                 Some(to) => drop(self.lost[it.rank].insert(it.path.clone(), (to, "superseded"))),
-                None => places.entry(it.path.clone()).or_default().push(it.clone()),
+                None => last.push(it.clone()),
             }
         }
-        places
+        last
     }
 
     /// Returns one proposal for each participant, with its claims.
@@ -210,15 +226,9 @@ impl Merge<'_> {
         let mut proposals: Vec<Proposal> = Vec::new();
         for it in claims {
             let is_same = |of: &&mut Proposal| self.who(of.claims[0].rank) == self.who(it.rank);
-            match (proposals.iter_mut().find(is_same), &it.change) {
-                (Some(Proposal { change: Change::Append(all), claims }), Change::Append(items)) => {
-                    all.extend(items.clone());
-                    claims.push(it);
-                }
-                (Some(proposal), _) => proposal.claims.push(it),
-                (None, change) => {
-                    proposals.push(Proposal { change: change.clone(), claims: vec![it] });
-                }
+            match proposals.iter_mut().find(is_same) {
+                Some(proposal) => proposal.claims.push(it),
+                None => proposals.push(Proposal { change: it.change.clone(), claims: vec![it] }),
             }
         }
         proposals
@@ -271,40 +281,80 @@ impl Merge<'_> {
         }
     }
 
-    /// Returns the outcome at `path` for these claims.
-    fn resolve(&mut self, path: Vec<Step>, claims: Vec<Claim>) -> Outcome {
+    /// Returns the outcome of these claims, which conflict.
+    fn resolve(&mut self, claims: &[Claim]) -> Outcome {
+        let path = claims[0].path.clone();
+        let claims = self.last_claims(claims);
         let (proposals, strategy) = (self.proposals(claims), self.rules.of(&path));
         let winner = self.winner(strategy, &proposals);
-        let merges = matches!(strategy, "weighted-merge" | "union");
-        let appends = merges && matches!(winner.change, Change::Append(_));
-        let (mut items, mut ranks) = (Vec::new(), Vec::new());
+        let mut claims = Vec::new();
         for proposal in &proposals {
-            let Proposal { change, claims } = proposal;
-            if let (true, Change::Append(more)) = (appends, change) {
-                items.extend(more.clone());
-            } else if *change != winner.change {
-                let why = self.why(strategy, &proposals, winner, proposal);
-                for it in claims {
-                    self.lost[it.rank].insert(path.clone(), (winner.claims[0].rank, why));
-                }
+            if proposal.change == winner.change {
+                claims.extend(proposal.claims.clone());
                 continue;
             }
-            ranks.extend(claims.iter().map(|it| it.rank));
-        }
-        if strategy == "union" {
-            let here = look(self.state, &path).and_then(Value::as_array).cloned();
-            let here = here.unwrap_or_default();
-            let mut once: Vec<Value> = Vec::new();
-            for item in items {
-                if !here.contains(&item) && !once.contains(&item) {
-                    once.push(item);
-                }
+            let why = self.why(strategy, &proposals, winner, proposal);
+            for it in &proposal.claims {
+                self.lost[it.rank].insert(it.path.clone(), (winner.claims[0].rank, why));
             }
-            items = once;
         }
-        ranks.sort_unstable();
-        let change = if appends { Change::Append(items) } else { winner.change.clone() };
+        claims.sort_by_key(|it| it.rank);
+        let mut ranks: Vec<usize> = claims.iter().map(|it| it.rank).collect();
+        let mut change = winner.change.clone();
+        if matches!(change, Change::Append(_)) {
+            (change, ranks) = self.append(&path, &claims);
+        }
         Outcome { path, change, ranks }
+    }
+
+    /// Returns the items of claims that append, one of those that conflict, and the ranks
+    /// that did not lose all their items.
+    fn append(&mut self, path: &[Step], claims: &[Claim]) -> (Change, Vec<usize>) {
+        let here = look(self.state, path).and_then(Value::as_array).cloned().unwrap_or_default();
+        let is_union = self.rules.of(path) == "union";
+        let (mut items, mut ranks) = (Vec::new(), Vec::new());
+        for it in claims {
+            let Change::Append(all) = &it.change else { panic!() };
+            for (nth, item) in all.iter().enumerate() {
+                if is_union && here.contains(item) {
+                    ranks.push(it.rank);
+                    continue;
+                }
+                let path = [path, &[Step::Index(here.len() + nth)]].concat();
+                items.push(Claim { rank: it.rank, path, change: Change::Set(item.clone()) });
+            }
+            ranks.extend(all.is_empty().then_some(it.rank));
+        }
+        let conflict = |a: &Claim, b: &Claim| {
+            let (Change::Set(a), Change::Set(b)) = (&a.change, &b.change) else { panic!() };
+            let id = |it: &Value| it.get("id").filter(|it| !it.is_null()).cloned();
+            if id(a).is_some() { id(a) == id(b) } else { a == b }
+        };
+        let mut list = Vec::new();
+        let mut is_done = vec![false; items.len()];
+        for nth in 0..items.len() {
+            if is_done[nth] {
+                continue;
+            }
+            let same: Vec<usize> =
+                (nth..items.len()).filter(|it| conflict(&items[nth], &items[*it])).collect();
+            for it in &same {
+                is_done[*it] = true;
+            }
+            let same: Vec<Claim> = same.iter().map(|it| items[*it].clone()).collect();
+            let chosen = self.resolve(&same);
+            let Change::Set(value) = chosen.change else { panic!() };
+            let is_it = |it: &&Claim| {
+                it.change == Change::Set(value.clone()) && chosen.ranks.contains(&it.rank)
+            };
+            let place = same.iter().find(is_it).map(|it| (it.rank, it.path.clone()));
+            list.push((place, value));
+            ranks.extend(chosen.ranks);
+        }
+        list.sort_by_key(|(place, _)| place.clone());
+        ranks.sort_unstable();
+        ranks.dedup();
+        (Change::Append(list.into_iter().map(|(_, it)| it).collect()), ranks)
     }
 
     /// Returns true if it removes everything below its path.
@@ -342,49 +392,4 @@ impl Merge<'_> {
         }
         held
     }
-}
-
-/// Returns `state` with the outcomes applied: shallow paths before deep ones; removals
-/// from back to front.
-fn apply(state: &Value, mut held: Vec<(Vec<Step>, Change)>) -> Value {
-    let mut state = state.clone();
-    held.sort_by(|a, b| a.0.cmp(&b.0));
-    for (path, change) in &held {
-        if let Change::Set(value) = change {
-            *create(&mut state, path) = value.clone();
-        }
-    }
-    for (path, change) in &held {
-        if let Change::Append(items) = change {
-            let list = create(&mut state, path);
-            if list.is_null() {
-                *list = Value::Array(Vec::new());
-            }
-            list.as_array_mut().unwrap().extend(items.clone());
-        }
-    }
-    for (path, change) in held.iter().rev() {
-        if *change == Change::Remove {
-            let (last, above) = path.split_last().unwrap();
-            match (create(&mut state, above), last) {
-                (Value::Object(members), Step::Name(name)) => drop(members.remove(name)),
-                (Value::Array(items), Step::Index(nth)) => drop(items.remove(*nth)),
-                _ => panic!("{path:?}"),
-            }
-        }
-    }
-    state
-}
-
-/// Returns the value at `path`, and creates all its parents.
-fn create<'a>(state: &'a mut Value, path: &[Step]) -> &'a mut Value {
-    path.iter().fold(state, |at, step| match step {
-        Step::Name(name) => {
-            if at.is_null() {
-                *at = Value::Object(Map::new());
-            }
-            &mut at[name]
-        }
-        Step::Index(nth) => &mut at[nth],
-    })
 }

@@ -11,7 +11,7 @@ use super::{answer, perform, store::parse_request_id, types};
 use crate::{
     Component,
     bindings::exports::shared_context::core::rounds::{
-        Delta, Guest, Page, Plan, Position, RoundAnswer,
+        Delta, DeltaFilter, Guest, Page, Plan, Position, RoundAnswer,
     },
 };
 
@@ -68,13 +68,19 @@ impl Guest for Component {
     fn read_deltas(
         session: String,
         caller: types::Caller,
-        path: Option<String>,
-        round: Option<u64>,
+        filter: DeltaFilter,
         after: Option<Position>,
         limit: Option<u32>,
     ) -> Result<Page, types::Error> {
         let after = after.map(|it| (it.round, it.sequence));
-        let command = parts::read_deltas(path.as_deref(), round, after, limit);
+        let filter = parts::DeltaFilter {
+            path: filter.path.as_deref(),
+            round: filter.round,
+            participant: filter.participant.as_deref(),
+            outcome: filter.outcome.as_deref(),
+            form: filter.form.as_deref(),
+        };
+        let command = parts::read_deltas(filter, after, limit);
         perform(&session, caller, command, |outcome| {
             let types::Answer { json, revision } = answer(&outcome);
             let Reply::Rounds(RoundsReply::Deltas(it)) = outcome.reply else { return None };

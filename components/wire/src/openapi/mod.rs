@@ -98,6 +98,7 @@ fn operation_item(operation: &Operation) -> Value {
     let query = operation.takes_in_query().into_iter().map(|it| match (about.id, it) {
         ("list_keys", "prefix") => "key_prefix",
         ("read_deltas", "after") => "delta_after",
+        ("read_deltas", "participant") => "delta_participant",
         (_, name) => name,
     });
     let parameters: Vec<Value> =

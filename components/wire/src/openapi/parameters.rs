@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use shared_context_codec::schema::bounds::{
     KEY, KEY_PATTERN, LABEL, PARTICIPANT, PATH, POSITION, PREFIX, SESSION_ID, SINCE_1970,
 };
+use shared_context_core::rounds::Reported;
 
 use crate::http::changes::WAIT_SECONDS_MAX;
 
@@ -126,7 +127,7 @@ fn session() -> [Parameter; 9] {
 }
 
 /// Returns the query parameters about rounds.
-fn rounds() -> [Parameter; 3] {
+fn rounds() -> [Parameter; 6] {
     let mut after = query(
         "after",
         of_form(POSITION),
@@ -141,7 +142,22 @@ fn rounds() -> [Parameter; 3] {
          place.",
     );
     path.1["example"] = json!("$.bindings.customer");
+    let mut participant =
+        query("participant", of_form(PARTICIPANT), "Only deltas of this participant.");
+    // Prompts have a parameter of the same name.
+    "delta_participant".clone_into(&mut participant.0);
     [
+        participant,
+        query(
+            "outcome",
+            json!({"type": "string", "enum": Reported::ALL.map(Reported::as_str)}),
+            "Only deltas with this outcome.",
+        ),
+        query(
+            "form",
+            json!({"type": "string", "enum": ["full", "brief"], "default": "full"}),
+            "With brief, without values and provenances.",
+        ),
         after,
         path,
         query(

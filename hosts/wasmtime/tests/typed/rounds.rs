@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shared_context_wasmtime::bindings::exports::shared_context::core::rounds::{
-    Delta, Plan, Position, RoundAnswer, StrategyRule, WeightRule,
+    Delta, DeltaFilter, Plan, Position, RoundAnswer, StrategyRule, WeightRule,
 };
 
 use crate::bench::{Bench, call, rejected};
@@ -79,12 +79,17 @@ fn json_of(it: &RoundAnswer) -> Value {
     answer
 }
 
+fn filter(path: Option<&str>, round: Option<u64>) -> DeltaFilter {
+    let path = path.map(str::to_owned);
+    DeltaFilter { path, round, participant: None, outcome: None, form: None }
+}
+
 /// Compares the state and all deltas of both sessions.
 #[track_caller]
 fn check(it: &Bench, round: Option<u64>) {
     let state = call!(it, rounds.call_read_state(SALES, round)).unwrap();
     assert_eq!(json_of(&state), it.json(SALES, json!({"action": "read_state", "round": round})));
-    let page = call!(it, rounds.call_read_deltas(SALES, None, round, None, None)).unwrap();
+    let page = call!(it, rounds.call_read_deltas(SALES, &filter(None, round), None, None)).unwrap();
     let deltas: Value = serde_json::from_str(&page.json).unwrap();
     assert_eq!(json!(page.revision), deltas["revision"]);
     assert_eq!(deltas, it.json(SALES, json!({"action": "read_deltas", "round": round})));
@@ -129,15 +134,31 @@ fn rounds_are_the_same() {
 
     let after = Some(Position { round: 1, sequence: 1 });
     let path = Some("$.bindings.customer");
-    let page = call!(it, rounds.call_read_deltas(SALES, path, None, None, Some(1))).unwrap();
+    let page =
+        call!(it, rounds.call_read_deltas(SALES, &filter(path, None), None, Some(1))).unwrap();
     let request = json!({"action": "read_deltas", "path": path, "limit": 1});
     let answer = it.json(SALES, request);
     assert_eq!(serde_json::from_str::<Value>(&page.json).unwrap(), answer);
     assert_eq!(page.next_after.map(|it| (it.round, it.sequence)), Some((1, 1)));
     assert_eq!(answer["next_after"], "1.1");
-    let page = call!(it, rounds.call_read_deltas(SALES, path, Some(1), after, None)).unwrap();
+    let page =
+        call!(it, rounds.call_read_deltas(SALES, &filter(path, Some(1)), after, None)).unwrap();
     let request = json!({"action": "read_deltas", "path": path, "round": 1, "after": "1.1"});
     assert_eq!(serde_json::from_str::<Value>(&page.json).unwrap(), it.json(SALES, request));
+
+    let lost = DeltaFilter {
+        participant: Some(LEGAL.to_owned()),
+        outcome: Some("refused".to_owned()),
+        form: Some("brief".to_owned()),
+        ..filter(None, None)
+    };
+    let page = call!(it, rounds.call_read_deltas(SALES, &lost, None, None)).unwrap();
+    let members = json!({"participant": LEGAL, "outcome": "refused", "form": "brief"});
+    let mut request = json!({"action": "read_deltas"});
+    request.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    let answer = it.json(SALES, request);
+    assert_eq!(serde_json::from_str::<Value>(&page.json).unwrap(), answer);
+    assert_eq!(answer["deltas"].as_array().unwrap().len(), 2);
     assert!(page.next_after.is_none());
 
     let ended = call!(it, rounds.call_convergence(SALES)).unwrap();
@@ -205,6 +226,7 @@ fn rejections_are_the_same() {
     }
     let typed = rejected(call!(it, rounds.call_read_state(LEGAL, Some(7))));
     assert_eq!(typed, it.json_rejected(LEGAL, json!({"action": "read_state", "round": 7})));
-    let typed = rejected(call!(it, rounds.call_read_deltas(LEGAL, None, None, None, Some(0))));
+    let typed =
+        rejected(call!(it, rounds.call_read_deltas(LEGAL, &filter(None, None), None, Some(0))));
     assert_eq!(typed, it.json_rejected(LEGAL, json!({"action": "read_deltas", "limit": 0})));
 }

@@ -140,6 +140,7 @@ impl Generator {
         let mut entity = json!({"name": self.pick(&["x", "y", "z"])});
         if self.chance(0.5) {
             entity["tags"] = self.pick(&[0, 1, 2]).into();
+            entity["id"] = entity["tags"].clone();
         }
         if self.chance(0.3) {
             entity["tags"] = json!([self.rng.random_range(0..3)]);
@@ -162,6 +163,13 @@ impl Generator {
             2 => json!({"action": "read_deltas", "limit": 2, "after": format!("{round}.1")}),
             3 => json!({"action": "read_deltas", "round": round}),
             4 => json!({"action": "read_deltas", "path": self.path_and_value().0}),
+            5 if round % 2 == 0 => {
+                let who = ["subagent:a", "subagent:b", "orchestrator"];
+                let outcome = ["pending", "applied", "lost", "refused"];
+                let nth = usize::try_from(last).unwrap_or_default();
+                json!({"action": "read_deltas", "participant": who[nth % 3],
+                    "outcome": outcome[nth % 4], "form": "brief"})
+            }
             _ => json!({"action": "convergence"}),
         }
     }

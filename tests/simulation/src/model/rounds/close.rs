@@ -111,7 +111,9 @@ impl ClosedRound<'_> {
         for loss in &outcome.losses {
             let winner = self.deltas.get(loss.to as usize - 1).filter(|it| {
                 let is_there = it.path.covers(&loss.path) || loss.path.covers(&it.path);
-                is_there && it.participant == loss.by && it.sequence != own.sequence
+                // Of two items of one delta the later one counts.
+                let is_other = it.sequence != own.sequence || loss.path != own.path;
+                is_there && it.participant == loss.by && is_other
             });
             let holds = winner.is_some_and(|it| self.holds(own, it, loss));
             ensure(holds && own.path.covers(&loss.path), || wrong("lost for no reason"))?;
@@ -126,7 +128,7 @@ impl ClosedRound<'_> {
         let strategy = self.strategy(&loss.path);
         let is_other = own.participant != winner.participant;
         match loss.why {
-            Why::Superseded => !is_other && winner.sequence > own.sequence,
+            Why::Superseded => !is_other && winner.sequence >= own.sequence,
             Why::Outweighed => is_other && strategy != "majority-vote" && others > mine,
             Why::Outvoted => is_other && strategy == "majority-vote",
             Why::Overridden => is_other && strategy == "expert-override" && place < my_place,
@@ -190,17 +192,29 @@ impl ClosedRound<'_> {
         let list = Path::new(vec![Step::Name(member.to_owned())]).unwrap();
         let its = self.deltas.iter().zip(self.outcomes).filter(|(it, _)| list.covers(&it.path));
         let (whole, below): (Vec<_>, Vec<_>) = its.partition(|(it, _)| it.path == list);
-        let held = whole.iter().filter(|(_, outcome)| outcome.losses.is_empty());
-        let added = held.filter_map(|(it, _)| it.value.as_ref()).flat_map(|it| items(&value(it)));
-        let added: Vec<Value> = added.collect();
+        let held = whole.iter().filter(|(_, it)| it.losses.iter().all(|it| it.path != list));
+        let added = held.filter_map(|(it, outcome)| {
+            let items = items(&value(it.value.as_ref()?)).into_iter().enumerate();
+            let is_lost = |nth: usize| {
+                let place = Some(&Step::Index((old.len() + nth) as u32));
+                outcome.losses.iter().any(|it| it.path.steps().get(1) == place)
+            };
+            Some(items.filter(move |(nth, _)| !is_lost(*nth)).map(|(_, it)| it))
+        });
+        let added: Vec<Value> = added.flatten().collect();
         // A union skips existing items, even if they are removed.
         let is_there = |it: &Value| new.contains(it) || old.contains(it);
         ensure(added.iter().all(is_there), wrong)?;
         let is_still = |it: &Value| added.contains(it) || old.contains(it);
         ensure(!below.is_empty() || new.iter().all(is_still), wrong)?;
+        let ids: Vec<&Value> = new.iter().filter_map(|it| it.get("id")).collect();
+        let were: Vec<&Value> = old.iter().filter_map(|it| it.get("id")).collect();
+        let count = |of: &[&Value], id: &Value| of.iter().filter(|it| **it == id).count();
+        let is_once = |id: &&Value| count(&ids, id) <= count(&were, id) + 1;
+        let is_replaced = whole.iter().any(|(it, _)| it.operation == Operation::Modify);
+        ensure(!below.is_empty() || is_replaced || ids.iter().all(is_once), wrong)?;
         let is_left = |it: &Value| new.contains(it);
-        let is_untouched =
-            below.is_empty() && !whole.iter().any(|(it, _)| it.operation == Operation::Modify);
+        let is_untouched = below.is_empty() && !is_replaced;
         ensure(!is_untouched || old.iter().all(is_left), wrong)
     }
 

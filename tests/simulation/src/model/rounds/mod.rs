@@ -17,8 +17,8 @@ use shared_context_core::{
     audit::AuditAction,
     port::Revision,
     rounds::{
-        BYTES_MAX_DEFAULT, Clip, Delta, DeltaRead, DeltasPage, Json, KeptRound, Plan, RoundHistory,
-        RoundsRedacted, StateRead, Step, Weight,
+        BYTES_MAX_DEFAULT, Clip, Delta, DeltaOutcome, DeltaRead, DeltasPage, Json, KeptRound, Plan,
+        Reported, RoundHistory, RoundsRedacted, StateRead, Step, Weight,
     },
 };
 
@@ -247,11 +247,24 @@ impl Rounds {
             .filter(|it| request.round.is_none_or(|round| it.round == round))
             .filter(|it| request.after.is_none_or(|after| place(it) > after))
             .filter(|it| path.as_ref().is_none_or(|path| touches(&it.delta, path)))
+            .filter(|it| {
+                request.participant.as_ref().is_none_or(|who| it.delta.participant == *who)
+            })
+            .filter(|it| request.outcome.is_none_or(|of| of == reported(it.outcome.as_ref())))
             .collect();
         let has_more = deltas.len() > request.limit as usize;
         deltas.truncate(request.limit as usize);
         let next_after = deltas.last().filter(|_| has_more).map(place);
-        Ok(DeltasPage { deltas, next_after })
+        Ok(DeltasPage { deltas, is_brief: request.is_brief, next_after })
+    }
+}
+
+fn reported(outcome: Option<&DeltaOutcome>) -> Reported {
+    match outcome.map(|it| it.status.as_str()) {
+        None => Reported::Pending,
+        Some("applied") => Reported::Applied,
+        Some("lost") => Reported::Lost,
+        Some(_) => Reported::Refused,
     }
 }
 
