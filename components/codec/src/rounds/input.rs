@@ -184,9 +184,7 @@ impl StrategyInput {
 /// path already shows the path as it was sent.)
 fn at(name: &str, nth: usize, error: Error) -> Error {
     match error {
-        Error::Malformed { message } => {
-            Error::malformed(format!("{name}[item {}]: {message}", nth.saturating_add(1)))
-        }
+        Error::Malformed { message } => Error::malformed(format!("{name}[item {nth}]: {message}")),
         error => error,
     }
 }

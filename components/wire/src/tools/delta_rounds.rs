@@ -20,6 +20,9 @@ pub(super) const READ: Tool = Tool {
             kind: Kind::Text,
             about: "only deltas there, such as $.bindings.customer",
         },
+        Member { name: "participant", kind: Kind::Text, about: "only its deltas" },
+        Member { name: "outcome", kind: Kind::OneOf(&OUTCOMES), about: "only such deltas" },
+        Member { name: "form", kind: Kind::OneOf(&FORMS), about: "brief: without values" },
         Member {
             name: "since",
             kind: Kind::Integer,
@@ -116,6 +119,8 @@ const STRATEGY: [Member; 3] = [
     Member { name: "experts", kind: Kind::Texts, about: "for expert-override" },
 ];
 
+const OUTCOMES: [&str; 4] = ["pending", "applied", "lost", "refused"];
+const FORMS: [&str; 2] = ["full", "brief"];
 const OPERATIONS: [&str; 3] = ["add", "modify", "remove"];
 const STRATEGIES: [&str; 5] = shared_context_core::rounds::Strategy::NAMES;
 const CLIPS: [&str; 4] = ["lowest-weight-first", "oldest-first", "largest-first", "reject"];
