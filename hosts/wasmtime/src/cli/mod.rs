@@ -29,6 +29,7 @@ mod server;
 mod session;
 mod signals;
 mod snapshot;
+mod tls;
 mod watch;
 
 use std::{
@@ -54,6 +55,7 @@ Begin:
 
 The environment, where an option is not given:
   SHARED_CONTEXT_URL        the server's address
+  SHARED_CONTEXT_CA         the authority that an https server is signed by
   SHARED_CONTEXT_DATA       the server's data folder
   SHARED_CONTEXT_ADMIN_KEY  the operator's key; else the one in the data folder
   SHARED_CONTEXT_TOKEN      a participant's credential
