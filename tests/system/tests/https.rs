@@ -132,6 +132,7 @@ fn changes_arrive_over_https_as_they_happen() {
     let proxy = Proxy::start(&place, &authority.signed(&params("127.0.0.1")));
     place.told(&["session", "create", "a"]);
     let watch = place.start(&["watch", "a", "--url", &proxy.url, "--ca", &authority.file]);
+    watch.wait_until(|it| it.err().contains("watching a"));
     let write = r#"{"action":"write","key":"scope","value":"Find the parameter."}"#;
     place.told(&["call", "a", write, "--as", "orchestrator"]);
     watch.wait_until(|it| it.out().contains("scope"));

@@ -14,6 +14,7 @@ mod client;
 mod confirm;
 mod demo;
 mod doctor;
+mod entry;
 mod event;
 mod file;
 mod history;
@@ -88,6 +89,12 @@ enum Command {
     Demo(demo::Arguments),
     Session(session::Arguments),
     Token(call::TokenArguments),
+    #[command(name = "ls")]
+    List(entry::ListArguments),
+    Get(entry::GetArguments),
+    Set(entry::SetArguments),
+    #[command(name = "rm")]
+    Remove(entry::RemoveArguments),
     Call(call::Arguments),
     Prompt(call::PromptArguments),
     History(history::Arguments),
@@ -124,6 +131,10 @@ fn run(command: Command, output: Output) -> Result<(), Problem> {
         Command::Demo(arguments) => demo::run(&arguments, output),
         Command::Session(arguments) => session::run(&arguments, output),
         Command::Token(arguments) => call::token(&arguments, output),
+        Command::List(arguments) => entry::list(&arguments, output),
+        Command::Get(arguments) => entry::get(&arguments, output),
+        Command::Set(arguments) => entry::set(&arguments, output),
+        Command::Remove(arguments) => entry::remove(&arguments, output),
         Command::Call(arguments) => call::run(&arguments, output),
         Command::Prompt(arguments) => call::prompt(&arguments, output),
         Command::History(arguments) => history::run(&arguments, output),
