@@ -43,6 +43,11 @@ fn a_session_lives_from_create_to_delete() {
     let path = path.to_str().unwrap();
     let small = place.json(&["session", "create", "small", "--config", path]);
     assert_eq!(small["config"]["store_tokens_max"], 4000);
+    let inline = [r#"{"store_tokens_max": 5000}"#, r#"{"store_tokens_max": "#];
+    let large = place.json(&["session", "create", "large", "--config", inline[0]]);
+    assert_eq!(large["config"]["store_tokens_max"], 5000);
+    let broken = ["session", "create", "other", "--config", inline[1]];
+    place.refused(&broken, 2, "USAGE", &["the configuration in --config is not JSON"]);
 }
 
 #[test]

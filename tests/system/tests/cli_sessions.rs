@@ -305,3 +305,38 @@ fn a_session_may_count_exactly() {
     let create = ["session", "create", "no", "--config", &config];
     place.refused(&create, 1, "MALFORMED_REQUEST", &["o200k_base", "cl100k_base"]);
 }
+
+#[test]
+fn single_entries_are_written_read_and_deleted() {
+    let place = Place::new();
+    place.told(&["session", "create", "a"]);
+    let me = ["--as", "orchestrator"];
+    let set = |rest: &[&str], input: &str| {
+        let printed = place.piped(&[&["set", "a"], rest, &me].concat(), input);
+        assert_eq!(printed.code, 0, "{}", printed.err);
+        printed.out
+    };
+    assert!(set(&["scope", "-5 degrees"], "").contains("version 1"));
+    assert_eq!(place.told(&["get", "a", "scope"]), "-5 degrees");
+    // Line breaks and control characters survive the way in and out.
+    let value = "two\nlines \u{1b}[1m ä\n";
+    for (nth, rest) in [&["scope"][..], &["scope", "-"]].iter().enumerate() {
+        assert!(set(rest, value).contains(&format!("version {}", nth + 2)));
+        assert_eq!(place.run(&["get", "a", "scope"]).out, value);
+    }
+    let file = place.file("value.txt");
+    fs::write(&file, value).unwrap();
+    set(&["notes", "--file", &file, "--ttl", "1h"], "");
+    assert_eq!(place.run(&["get", "a", "notes"]).out, value);
+    assert!(place.json(&["get", "a", "notes"])["expires_at"].is_string());
+    let listed = place.told(&["ls", "a"]);
+    assert!(listed.contains("scope") && listed.contains("notes"), "{listed}");
+    let stale = [&["set", "a", "scope", "x", "--if-version", "1"][..], &me].concat();
+    place.refused(&stale, 1, "VERSION_CONFLICT", &[]);
+    place.told(&[&["rm", "a", "notes"][..], &me].concat());
+    assert_eq!(place.json(&["ls", "a"])["keys"].as_array().unwrap().len(), 1);
+    place.refused(&["get", "a", "notes"], 1, "KEY_NOT_FOUND", &[]);
+    place.refused(&["set", "a", "scope", "x"], 2, "NO_CREDENTIAL", &["--as"]);
+    let missing = [&["set", "a", "scope", "--file", "/nowhere"][..], &me].concat();
+    place.refused(&missing, 2, "USAGE", &["/nowhere"]);
+}

@@ -17,11 +17,12 @@ impl Guest for Component {
         since: Option<types::Revision>,
         limit: Option<u32>,
         keys: Option<String>,
+        except_own: bool,
     ) -> Result<Page, types::Error> {
         let command = || {
             let keys = keys.map(|it| KeyPattern::parse(&it)).transpose()?;
             let (since, limit) = (since.map(Revision), parts::limit(limit)?);
-            Ok(Command::Changes { since, limit, keys, except_own: false })
+            Ok(Command::Changes { since, limit, keys, except_own })
         };
         perform(&session, caller, command(), |outcome| {
             let Reply::Changes(it) = outcome.reply else { return None };

@@ -10,6 +10,7 @@ use std::{
     fmt,
     io::{self, BufReader},
     net::IpAddr,
+    path::Path,
     time::Duration,
 };
 
@@ -20,7 +21,10 @@ use serde_json::{Map, Value};
 use shared_context_codec::Failure;
 use ureq::{Agent, AsSendBody, BodyReader};
 
-use super::problem::{Kind, Problem};
+use super::{
+    problem::{Kind, Problem},
+    tls,
+};
 
 /// The default address of a server.
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:8787";
@@ -79,29 +83,31 @@ pub(crate) struct Call {
 }
 
 impl Client {
-    /// Creates a client for the server at `url`.
+    /// Creates a client for the server at `url`. Over https it trusts the authorities in the
+    /// file `ca`, or those of this machine.
     ///
     /// # Errors
     ///
-    /// `url` is not the address of a plain HTTP server.
-    pub(crate) fn new(url: &str) -> Result<Self, Problem> {
+    /// `url` is not an address, or there is no authority to trust.
+    pub(crate) fn new(url: &str, ca: Option<&Path>) -> Result<Self, Problem> {
         let uri: Option<Uri> = url.parse().ok();
         let scheme = uri.as_ref().and_then(Uri::scheme_str);
-        if scheme == Some("https") {
-            return Err(Problem::usage(format!("{url}: this program speaks plain HTTP only"))
-                .next("name the server's own address, through an SSH tunnel if it is elsewhere"));
+        let has_host = uri.as_ref().and_then(Uri::host).is_some_and(|it| !it.is_empty());
+        if !matches!(scheme, Some("http" | "https")) || !has_host {
+            return Err(Problem::usage(format!("{url} is not an address of a server")).next(
+                format!("write it like http://{LISTEN_DEFAULT} or https://memory.example.com"),
+            ));
         }
-        if scheme != Some("http") || uri.as_ref().and_then(Uri::host).is_none_or(str::is_empty) {
-            return Err(Problem::usage(format!("{url} is not an address of a server"))
-                .next(format!("write it like http://{LISTEN_DEFAULT}")));
-        }
-        let config = Agent::config_builder()
+        let mut config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .proxy(None)
             .timeout_connect(Some(CONNECT_MAX))
             .timeout_global(Some(ANSWER_MAX))
             .user_agent(concat!("shared-context/", env!("CARGO_PKG_VERSION")));
+        if scheme == Some("https") {
+            config = config.tls_config(tls::config(ca)?);
+        }
         Ok(Self { agent: config.build().new_agent(), url: url.trim_end_matches('/').to_owned() })
     }
 
@@ -243,6 +249,9 @@ impl Client {
                  check that it was copied whole",
             );
         }
+        if let Some(failure) = tls::failure(error) {
+            return failure.problem(&self.url);
+        }
         let message =
             format!("no shared-context server answers at {}: {}", self.url, reason(error));
         Problem::new(Kind::Unreachable, "SERVER_UNREACHABLE", message)
@@ -362,15 +371,15 @@ mod tests {
 
     #[test]
     fn an_address_without_http_is_refused_with_a_word() {
-        for url in ["", "127.0.0.1:8787", "ftp://x", "http://", "https://x", "http://a b"] {
-            assert_eq!(Client::new(url).unwrap_err().code(), "USAGE", "{url}");
+        for url in ["", "127.0.0.1:8787", "ftp://x", "http://", "https://", "http://a b"] {
+            assert_eq!(Client::new(url, None).unwrap_err().code(), "USAGE", "{url}");
         }
-        assert_eq!(Client::new("http://127.0.0.1:1/").unwrap().url(), "http://127.0.0.1:1");
+        assert_eq!(Client::new("http://127.0.0.1:1/", None).unwrap().url(), "http://127.0.0.1:1");
     }
 
     #[test]
     fn only_this_machine_is_local() {
-        let is_local = |url| Client::new(url).unwrap().is_local();
+        let is_local = |url| Client::new(url, None).unwrap().is_local();
         assert!(is_local("http://127.0.0.1:8787") && is_local("http://localhost"));
         assert!(is_local("http://[::1]:8787") && is_local("http://127.9.9.9"));
         assert!(is_local("http://0.0.0.0:8787") && is_local("http://[::]:8787"));
@@ -380,7 +389,7 @@ mod tests {
 
     #[test]
     fn whatever_a_session_is_called_it_stays_one_segment() {
-        let client = Client::new("http://127.0.0.1:1").unwrap();
+        let client = Client::new("http://127.0.0.1:1", None).unwrap();
         let call = client.get(&["v1", "a/b?c#d ä", "x"], &[("who", "a&b=c".to_owned())]);
         assert_eq!(call.path, "http://127.0.0.1:1/v1/a%2Fb%3Fc%23d%20%C3%A4/x?who=a%26b%3Dc");
     }

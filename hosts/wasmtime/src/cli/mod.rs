@@ -14,6 +14,7 @@ mod client;
 mod confirm;
 mod demo;
 mod doctor;
+mod entry;
 mod event;
 mod file;
 mod history;
@@ -29,6 +30,7 @@ mod server;
 mod session;
 mod signals;
 mod snapshot;
+mod tls;
 mod watch;
 
 use std::{
@@ -54,6 +56,7 @@ Begin:
 
 The environment, where an option is not given:
   SHARED_CONTEXT_URL        the server's address
+  SHARED_CONTEXT_CA         the authority that an https server is signed by
   SHARED_CONTEXT_DATA       the server's data folder
   SHARED_CONTEXT_ADMIN_KEY  the operator's key; else the one in the data folder
   SHARED_CONTEXT_TOKEN      a participant's credential
@@ -86,6 +89,12 @@ enum Command {
     Demo(demo::Arguments),
     Session(session::Arguments),
     Token(call::TokenArguments),
+    #[command(name = "ls")]
+    List(entry::ListArguments),
+    Get(entry::GetArguments),
+    Set(entry::SetArguments),
+    #[command(name = "rm")]
+    Remove(entry::RemoveArguments),
     Call(call::Arguments),
     Prompt(call::PromptArguments),
     Context(call::ContextArguments),
@@ -123,6 +132,10 @@ fn run(command: Command, output: Output) -> Result<(), Problem> {
         Command::Demo(arguments) => demo::run(&arguments, output),
         Command::Session(arguments) => session::run(&arguments, output),
         Command::Token(arguments) => call::token(&arguments, output),
+        Command::List(arguments) => entry::list(&arguments, output),
+        Command::Get(arguments) => entry::get(&arguments, output),
+        Command::Set(arguments) => entry::set(&arguments, output),
+        Command::Remove(arguments) => entry::remove(&arguments, output),
         Command::Call(arguments) => call::run(&arguments, output),
         Command::Prompt(arguments) => call::prompt(&arguments, output),
         Command::Context(arguments) => call::context(&arguments, output),

@@ -80,6 +80,12 @@ impl Output {
         written(document_to(&mut io::stdout(), &document)).map(drop)
     }
 
+    /// Prints `text` byte for byte, for a pipe or a file.
+    pub(crate) fn raw(text: &str) -> Result<(), Problem> {
+        let mut out = io::stdout();
+        written(out.write_all(text.as_bytes()).and_then(|()| out.flush())).map(drop)
+    }
+
     /// Prints one of several answers: `document` as a line of JSON, or the text that `text`
     /// builds. Breaks if the reader closed the pipe.
     pub(crate) fn next(

@@ -31,6 +31,17 @@ pub(crate) struct ServerArgs {
         help_heading = "Which server"
     )]
     url: Option<String>,
+    /// A PEM file with the authority that signed an https server's certificate
+    /// [default: the authorities that this machine trusts]
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_CA",
+        value_name = "FILE",
+        global = true,
+        hide_env = true,
+        help_heading = "Which server"
+    )]
+    ca: Option<PathBuf>,
     /// The server's data folder: its address and admin key are found there
     /// [default: the user's data folder]
     #[arg(
@@ -81,7 +92,8 @@ impl ServerArgs {
                 None => (format!("http://{LISTEN_DEFAULT}"), AddressSource::Default),
             },
         };
-        Ok(Server { client: Client::new(&url)?, folder, source })
+        let ca = self.ca.as_deref().filter(|it| !it.as_os_str().is_empty());
+        Ok(Server { client: Client::new(&url, ca)?, folder, source })
     }
 }
 
@@ -171,7 +183,7 @@ impl Server {
 
     fn answer(&self, call: &Call, bearer: Option<&Bearer>) -> Result<Answer, Problem> {
         self.client.send(call, bearer).map_err(|problem| {
-            if problem.kind() != Kind::Unreachable {
+            if problem.code() != "SERVER_UNREACHABLE" {
                 return problem;
             }
             let found = match self.source {

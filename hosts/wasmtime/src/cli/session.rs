@@ -40,7 +40,8 @@ enum Command {
 Examples:
   shared-context session create ticket-7
   shared-context session create ticket-7 --config limits.json
-  echo '{\"keys_max\":50}' | shared-context session create small --config -
+  shared-context session create small --config '{\"keys_max\":50}'
+  echo '{\"keys_max\":50}' | shared-context session create tiny --config -
 
 A configuration is JSON; what it leaves out has the default:
   {\"value_tokens_max\":1000, \"store_tokens_max\":10000, \"keys_max\":1000,
@@ -56,8 +57,8 @@ models do that use it. A session never changes how it counts.")]
     Create {
         /// 1 to 128 of A-Z a-z 0-9 . _ - starting with a letter or digit
         id: String,
-        /// The configuration: a file with JSON, or - for standard input
-        #[arg(long, value_name = "FILE")]
+        /// The configuration: JSON, a file with JSON, or - for standard input
+        #[arg(long, value_name = "JSON|FILE")]
         config: Option<PathBuf>,
     },
     /// List sessions, in the order of their ids
@@ -195,9 +196,15 @@ fn create(server: &Server, id: &str, config: Option<&Path>, output: Output) -> R
 /// Reads a configuration. Only the JSON syntax is checked here; the server validates the
 /// rest.
 fn read_config(path: &Path) -> Result<Box<RawValue>, Problem> {
-    let text = file::read(path, "the configuration")?;
+    // No file that anybody would name begins so.
+    let inline = path.to_str().filter(|it| it.trim_start().starts_with('{'));
+    let text = match inline {
+        Some(text) => text.to_owned(),
+        None => file::read(path, "the configuration")?,
+    };
+    let place = if inline.is_some() { "--config".to_owned() } else { file::name(path) };
     RawValue::from_string(text.trim().to_owned()).map_err(|error| {
-        Problem::usage(format!("the configuration in {} is not JSON: {error}", file::name(path)))
+        Problem::usage(format!("the configuration in {place} is not JSON: {error}"))
             .next("`shared-context session create --help` shows one")
     })
 }

@@ -17,20 +17,24 @@ fn the_change_feed_is_the_same() {
     }
     call!(it, snapshots.call_take("orchestrator", "one", None)).unwrap();
     it.json("orchestrator", json!({"action": "snapshot", "label": "one"}));
-    for (since, limit, keys) in [
-        (None, None, None),
-        (Some(1), Some(2), None),
-        (Some(0), None, Some("findings_*")),
-        (Some(5), None, None),
+    for (since, limit, keys, except_own) in [
+        (None, None, None, false),
+        (Some(1), Some(2), None, false),
+        (Some(0), None, Some("findings_*"), false),
+        (Some(0), None, None, true),
+        (Some(5), None, None, false),
     ] {
-        let typed = call!(it, changes.call_read(AGENT, since, limit, keys)).unwrap();
-        let request = json!({"action": "changes", "since": since, "limit": limit, "keys": keys});
+        let typed = call!(it, changes.call_read(AGENT, since, limit, keys, except_own)).unwrap();
+        let request = json!({
+            "action": "changes", "since": since, "limit": limit, "keys": keys,
+            "except_own": except_own,
+        });
         assert_eq!(forms::changes(&typed), it.json(AGENT, request));
     }
     for (since, limit, keys) in
         [(Some(6), None, None), (None, Some(0), None), (None, None, Some("Findings"))]
     {
-        let typed = rejected(call!(it, changes.call_read(AGENT, since, limit, keys)));
+        let typed = rejected(call!(it, changes.call_read(AGENT, since, limit, keys, false)));
         let request = json!({"action": "changes", "since": since, "limit": limit, "keys": keys});
         assert_eq!(typed, it.json_rejected(AGENT, request));
     }

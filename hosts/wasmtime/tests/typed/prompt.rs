@@ -23,6 +23,23 @@ fn prompts_are_the_same() {
 }
 
 #[test]
+fn the_working_memory_as_text_is_the_same() {
+    let it = Bench::new();
+    for (max_tokens, since) in [(None, None), (Some(60), None), (None, Some(1))] {
+        let typed = call!(it, prompt.call_context("admin", max_tokens, since)).unwrap();
+        let request = json!({
+            "action": "render_context", "max_tokens": max_tokens, "if_changed_since": since,
+        });
+        let json = it.json("admin", request);
+        assert_eq!(json, serde_json::from_slice::<serde_json::Value>(&typed.json).unwrap());
+        assert_eq!(json["revision"], typed.revision);
+    }
+    let typed = rejected(call!(it, prompt.call_context("admin", Some(1), None)));
+    let request = json!({"action": "render_context", "max_tokens": 1});
+    assert_eq!(typed, it.json_rejected("admin", request));
+}
+
+#[test]
 fn the_component_describes_the_tool_as_the_library_does() {
     let described = COMPONENT.call(&Bench::empty().host, |guest, store| {
         guest.shared_context_core_tool().call_describe(store).map(Ok)

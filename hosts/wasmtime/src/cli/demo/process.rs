@@ -62,7 +62,7 @@ impl ServerProcess {
         let (child, url) = spawn(folder.path(), "127.0.0.1:0")?;
         let address = url.trim_start_matches("http://").parse();
         let address = address.map_err(|_| failed(format!("the server says it is at {url}")))?;
-        let client = Client::new(&url)?;
+        let client = Client::new(&url, None)?;
         let secrets = Secrets::read(&folder.path().join(DATA))?;
         let admin = secrets
             .map(|it| Bearer(it.admin_key))
@@ -82,7 +82,7 @@ impl ServerProcess {
         self.stop()?;
         let (child, url) = spawn(self.folder.path(), &self.address.to_string())?;
         self.child = child;
-        self.client = Client::new(&url)?;
+        self.client = Client::new(&url, None)?;
         Ok(since.elapsed())
     }
 

@@ -24,6 +24,7 @@ use super::{
 use crate::cli::{
     client::{AnswerTime, Bearer, is_stream, not_a_server, rejection, whole_body},
     problem::{Kind, Problem},
+    tls,
 };
 
 /// The longest `Retry-After` that is honoured. If it is longer, the rejection is returned.
@@ -102,7 +103,7 @@ pub(super) fn send(upstream: &Upstream, call: &Call<'_>) -> Result<Answer, Failu
         was_sent |= may_have_been_sent(&error);
         let failed = if was_sent { Failure::Unknown } else { Failure::NotDone };
         // A slow server will be slow again.
-        let is_hopeless = moves == MOVES_MAX || is_slow(&error) || is_malformed(&error);
+        let is_hopeless = moves == MOVES_MAX || is_slow(&error) || is_unsendable(&error);
         if is_hopeless || (was_sent && !call.is_repeatable) {
             return Err(failed(target.server.client.not_answered(&error)));
         }
@@ -136,6 +137,9 @@ fn try_send(target: &Target, call: &Call<'_>) -> Result<Answer, ureq::Error> {
 
 /// Returns true if a server may have read the request that failed with `error`.
 fn may_have_been_sent(error: &ureq::Error) -> bool {
+    if tls::is_certificate_rejected(error) {
+        return false;
+    }
     match error {
         ureq::Error::Io(error) => error.kind() != io::ErrorKind::ConnectionRefused,
         ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve)
@@ -148,8 +152,9 @@ fn may_have_been_sent(error: &ureq::Error) -> bool {
 }
 
 /// Returns true if the request cannot be sent at all.
-fn is_malformed(error: &ureq::Error) -> bool {
-    matches!(error, ureq::Error::Http(_) | ureq::Error::BadUri(_))
+fn is_unsendable(error: &ureq::Error) -> bool {
+    tls::is_certificate_rejected(error)
+        || matches!(error, ureq::Error::Http(_) | ureq::Error::BadUri(_))
 }
 
 /// Returns true if a server was reached and did not answer in time.

@@ -1,0 +1,180 @@
+//! The commands for single entries: `ls`, `get`, `set` and `rm`.
+//!
+//! # Invariant
+//!
+//! A piped `get` prints the value byte for byte, without a line break of its own, and a
+//! piped `set` stores what it reads: a value survives the way out and back.
+
+use std::{
+    io::{self, IsTerminal},
+    path::{Path, PathBuf},
+};
+
+use serde_json::json;
+
+use super::{
+    call::seconds,
+    caller::{CallerArgs, CallerOrAdminArgs},
+    client::{Bearer, parse},
+    file,
+    output::Output,
+    problem::Problem,
+    reply::{self, ReadReply},
+    server::{Server, ServerArgs},
+};
+
+/// List the keys of a session
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context ls ticket-7
+  shared-context ls ticket-7 --as subagent:analysis --json | jq -r '.keys[].key'")]
+pub(crate) struct ListArguments {
+    /// The session
+    session: String,
+    #[command(flatten)]
+    caller: CallerOrAdminArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Print the value of an entry
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context get ticket-7 scope
+  shared-context get ticket-7 scope > scope.txt
+
+In a pipe or a file there is the value and nothing else, also no line break.")]
+pub(crate) struct GetArguments {
+    /// The session
+    session: String,
+    /// The key
+    key: String,
+    #[command(flatten)]
+    caller: CallerOrAdminArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Write an entry
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context set ticket-7 scope 'Find the parameter.' --as orchestrator
+  shared-context set ticket-7 scope --file scope.txt --as orchestrator
+  git diff --stat | shared-context set ticket-7 changed --as subagent:review
+  shared-context set ticket-7 lease 'review runs' --ttl 15m --as subagent:review")]
+pub(crate) struct SetArguments {
+    /// The session
+    session: String,
+    /// The key
+    key: String,
+    /// The value, or - for standard input [default: standard input]
+    #[arg(allow_hyphen_values = true)]
+    value: Option<String>,
+    /// Read the value from this file
+    #[arg(long, value_name = "FILE", conflicts_with = "value")]
+    file: Option<PathBuf>,
+    /// How long it is kept: 90s, 15m, 1h, 30d [default: as long as the session]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    ttl: Option<u64>,
+    /// Only if the entry is at this version
+    #[arg(long, value_name = "N")]
+    if_version: Option<u64>,
+    #[command(flatten)]
+    caller: CallerArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Delete an entry
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context rm ticket-7 lease --as orchestrator
+
+Its history keeps the last versions; `redact` removes a value everywhere.")]
+pub(crate) struct RemoveArguments {
+    /// The session
+    session: String,
+    /// The key
+    key: String,
+    #[command(flatten)]
+    caller: CallerArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Runs `ls`.
+pub(crate) fn list(arguments: &ListArguments, output: Output) -> Result<(), Problem> {
+    let ListArguments { session, caller, server } = arguments;
+    let server = server.server()?;
+    let bearer = caller.bearer(&server, session)?;
+    answer(&server, session, &bearer, &json!({"action": "list_keys"}), output)
+}
+
+/// Runs `get`.
+pub(crate) fn get(arguments: &GetArguments, output: Output) -> Result<(), Problem> {
+    let GetArguments { session, key, caller, server } = arguments;
+    let server = server.server()?;
+    let bearer = caller.bearer(&server, session)?;
+    let request = json!({"action": "read", "key": key});
+    if output.is_json || io::stdout().is_terminal() {
+        return answer(&server, session, &bearer, &request, output);
+    }
+    let reply = server.tool(session, &bearer, request.to_string())?;
+    let ReadReply { value, .. } = parse(&reply, &server.client)?;
+    Output::raw(&value)
+}
+
+/// Runs `set`.
+pub(crate) fn set(arguments: &SetArguments, output: Output) -> Result<(), Problem> {
+    let server = arguments.server.server()?;
+    let value = arguments.value()?;
+    let SetArguments { session, key, ttl, if_version, caller, .. } = arguments;
+    let bearer = caller.bearer(&server, session)?;
+    let mut request = json!({"action": "write", "key": key, "value": value});
+    if let Some(members) = request.as_object_mut() {
+        members.extend(ttl.map(|it| ("ttl_seconds".to_owned(), it.into())));
+        members.extend(if_version.map(|it| ("if_version".to_owned(), it.into())));
+    }
+    answer(&server, session, &bearer, &request, output)
+}
+
+/// Runs `rm`.
+pub(crate) fn remove(arguments: &RemoveArguments, output: Output) -> Result<(), Problem> {
+    let RemoveArguments { session, key, caller, server } = arguments;
+    let server = server.server()?;
+    let bearer = caller.bearer(&server, session)?;
+    answer(&server, session, &bearer, &json!({"action": "delete", "key": key}), output)
+}
+
+impl SetArguments {
+    /// Returns the value from the argument, the file or standard input.
+    fn value(&self) -> Result<String, Problem> {
+        let path = match (&self.value, &self.file) {
+            (Some(value), _) if value != "-" => return Ok(value.clone()),
+            (None, Some(path)) => path,
+            (None, None) if io::stdin().is_terminal() => {
+                return Err(Problem::usage("there is no value to write")
+                    .next("add it as an argument, name a file with --file, or pipe it in"));
+            }
+            _ => Path::new("-"),
+        };
+        file::read(path, "the value")
+    }
+}
+
+/// Sends `request` and prints the answer.
+fn answer(
+    server: &Server,
+    session: &str,
+    bearer: &Bearer,
+    request: &serde_json::Value,
+    output: Output,
+) -> Result<(), Problem> {
+    let request = request.to_string();
+    let reply = server.tool(session, bearer, request.as_str())?;
+    output.answer(&reply, || reply::human(request.as_bytes(), &reply, output))
+}
