@@ -92,6 +92,19 @@ fn participants_call_from_a_terminal() {
     assert!(place.told(&["prompt", "a", "--as", "orchestrator"]).contains("current_phase"));
     let budget = place.json(&["prompt", "a", "--max-tokens", "300"]);
     assert!(budget["tokens"].as_u64().unwrap() <= 300, "{budget}");
+    let text = run(home, &environment, &["context", "a", "--max-tokens", "500"], "");
+    assert!(
+        text.out.contains("scope (version 2, by subagent:analysis)"),
+        "{}{}",
+        text.out,
+        text.err
+    );
+    place.refused(
+        &["context", "a", "--max-tokens", "1", "--as", "orchestrator"],
+        1,
+        "MALFORMED_REQUEST",
+        &["the shortest text has"],
+    );
     // A rejection by the server is shown with its code.
     let missing = r#"{"action":"read","key":"missing"}"#;
     place.refused(

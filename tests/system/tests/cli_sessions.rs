@@ -165,7 +165,7 @@ fn a_watch_ends_with_the_reason_when_there_is_no_going_on() {
     assert!(ended.err.contains("SESSION_NOT_FOUND"), "{}", ended.err);
     place.refused(&["watch", "a"], 1, "SESSION_NOT_FOUND", &["session list"]);
     place.told(&["session", "create", "b"]);
-    place.refused(&["watch", "b", "--since", "99"], 1, "CHANGES_TRUNCATED", &["list_keys"]);
+    place.refused(&["watch", "b", "--since", "99"], 1, "CHANGES_TRUNCATED", &["list the keys"]);
     place.refused(&["watch", "b", "--keys", "NO"], 1, "MALFORMED_REQUEST", &[]);
 }
 

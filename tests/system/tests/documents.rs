@@ -38,7 +38,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/spin.md", "cargo xtask serve-spin", "builds everything; a stage of `cargo xtask test`"),
     ("docs/spin.md", "spin up -f", "needs Spin; tests/spin/tests/key_value.rs runs this app"),
     ("docs/embed.md", "let component", "a doc test of hosts/wasmtime/src/lib.rs has the whole"),
-    ("docs/agents.md", "subagent(", "notation of a tool call; tests/mcp makes it"),
+    ("docs/agents.md", "context_session(", "notation of a tool call; tests/mcp makes it"),
     ("docs/contributing.md", "cargo xtask serve", "builds and tests everything"),
     ("docs/contributing.md", "cargo xtask sim", "stages of `cargo xtask test`"),
     ("docs/delta-rounds.md", "{\"action\":\"redact_rounds\"", "conformance: rounds/8.5-*"),

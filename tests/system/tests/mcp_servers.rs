@@ -41,7 +41,7 @@ fn of_agents_that_start_at_once_one_serves_the_others() {
             .enumerate()
             .map(|(nth, agent)| {
                 let key = format!("key_{nth}");
-                agent.send_call(&json!({"action": "write", "key": key, "value": "x"}))
+                agent.send_call("context_write", &json!({"key": key, "value": "x"}))
             })
             .collect();
         for (agent, id) in agents.iter_mut().zip(ids) {
@@ -100,7 +100,7 @@ fn a_kill_during_writes_loses_no_acknowledged_write() {
         let ids: Vec<_> = (0..100)
             .map(|nth| {
                 let key = format!("key_{nth}");
-                second.send_call(&json!({"action": "write", "key": key, "value": "x"}))
+                second.send_call("context_write", &json!({"key": key, "value": "x"}))
             })
             .collect();
         let (before, after) = ids.split_at(10 + round * 20);

@@ -117,6 +117,26 @@ fn everything_else_an_agent_may_ask_for_is_there() {
     }
 }
 
+/// Rounds are listed where the connection asks for them, and an agent can wait for another.
+#[test]
+fn an_agent_asks_for_rounds_and_waits_for_others() {
+    let folder = tempdir().unwrap();
+    let data = folder.path();
+    let mut orchestrator = Agent::start(data, MODERN, &["s", "--tools", "delta_rounds"]);
+    let listed = orchestrator.ask("tools/list", json!({}));
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 9, "{listed}");
+    let since = orchestrator.write_entry("scope", "here")["revision"].clone();
+    let mut agent = Agent::start(data, MODERN, &["s", "--as", "subagent:review"]);
+    let wait = json!({"since": since, "wait_seconds": 60, "except_own": true});
+    let waiting = agent.send_call("context_changes", &wait);
+    orchestrator.use_tool("delta_rounds_manage", &json!({"action": "open_round"}));
+    let answer = agent.answer(waiting);
+    assert_eq!(said(&answer)["changes"][0]["action"], "open_round", "{answer}");
+    let refused = run(data, &[], &["mcp", "s", "--tools", "outline"], "");
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(refused.err.contains("there are shared_context, delta_rounds"), "{}", refused.err);
+}
+
 /// Values that HTTP's headers cannot hold as they are.
 #[test]
 fn names_of_any_characters_reach_the_server() {

@@ -41,22 +41,20 @@ pub(super) fn check(
         )));
     }
     let action = action(tool, arguments)?;
-    let (whose, taken) = match tool.calls {
-        Calls::One(_) => (tool.name, tool.members.iter().map(|it| it.name).collect()),
-        Calls::Chosen(..) => (action, taken_by(tool, action)),
+    let (whose, taken) = if tool.calls.is_named() {
+        (action, taken_by(tool, action))
+    } else {
+        (tool.name, tool.members.iter().map(|it| it.name).collect())
     };
     let is_own = |name: &str| match name {
-        "action" => matches!(tool.calls, Calls::Chosen(..)),
+        "action" => tool.calls.is_named(),
         "session" => true,
         name => taken.contains(&name),
     };
     if let Some(unknown) = arguments.names().find(|it| !is_own(it)) {
         return Err(malformed(unknown_member(whose, unknown, &taken)));
     }
-    let required = match tool.calls {
-        Calls::One(_) => tool.required,
-        Calls::Chosen(..) => required_by(action),
-    };
+    let required = if tool.calls.is_named() { required_by(action) } else { tool.required };
     let absent = |it: &&&str| arguments.get(it).is_none();
     if let Some(name) = required.iter().find(absent) {
         let about = tool.members.iter().find(|it| it.name == *name).map(|it| it.about);
@@ -85,11 +83,12 @@ pub(super) fn request(action: &str, arguments: &Params<'_>, request_id: Option<&
 
 /// Returns the action of the call: the only one of the tool, or the one that is named.
 fn action(tool: &'static Tool, arguments: &Params<'_>) -> Result<&'static str, Failure> {
-    let (listed, named) = match tool.calls {
-        Calls::One(action) => return Ok(action),
-        Calls::Chosen(listed, _) => (listed, arguments.text("action")),
-    };
-    let named = named.map_err(|_| malformed("action must be text".to_owned()))?;
+    if let Calls::One(action) = tool.calls {
+        return Ok(action);
+    }
+    let listed = tool.calls.actions();
+    let named =
+        arguments.text("action").map_err(|_| malformed("action must be text".to_owned()))?;
     let Some(named) = named else {
         return Err(malformed(format!("{} needs action: {}", tool.name, listed.join(", "))));
     };

@@ -200,7 +200,7 @@ fn unknown(name: &str, arguments: &Params<'_>, role: Role) -> String {
     let action = named.as_deref().unwrap_or(name);
     let action = action.trim_start_matches("shared_").trim_start_matches("context_");
     let listed: Vec<&Tool> = tools::of_role(role).collect();
-    let actions = || listed.iter().flat_map(|it| it.calls.actions()).copied();
+    let actions = || listed.iter().flat_map(|it| it.calls.actions());
     let meant = nearest(action, actions().chain(["read"])).map(|it| match it {
         "read" => "read_batch",
         it => it,

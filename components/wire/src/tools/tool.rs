@@ -1,6 +1,6 @@
 //! A tool of MCP: which actions it performs, and how it is described.
 
-use shared_context_codec::{Failure, shorten};
+use shared_context_codec::{ActionInfo, Failure, System, actions, shorten};
 use shared_context_core::Role;
 
 use super::schema::{ActionMember, Arguments, Hints, Kind, McpTool, Member, Meta, Optional};
@@ -34,14 +34,42 @@ pub(crate) enum Calls {
     One(&'static str),
     /// Those that the member `action` may name, and its description.
     Chosen(&'static [&'static str], &'static str),
+    /// Those of a system that change nothing; the member `action` names one.
+    Reads(System, &'static str),
+    /// Those of a system that change something and are not for agents; the member `action` names
+    /// one.
+    Manages(System, &'static str),
 }
 
 impl Calls {
     /// Returns the names of the actions.
-    pub(crate) fn actions(&self) -> &[&'static str] {
+    pub(crate) fn actions(self) -> Vec<&'static str> {
+        let of = |is_wanted: fn(&ActionInfo, System) -> bool, system| {
+            actions().filter(|it| is_wanted(it, system)).map(|it| it.name).collect()
+        };
         match self {
-            Self::One(action) => std::slice::from_ref(action),
-            Self::Chosen(actions, _) => actions,
+            Self::One(action) => vec![action],
+            Self::Chosen(actions, _) => actions.to_vec(),
+            Self::Reads(system, _) => of(|it, system| it.system == system && !it.is_change, system),
+            Self::Manages(system, _) => of(
+                |it, system| {
+                    it.system == system && it.is_change && !it.roles.contains(&Role::Agent)
+                },
+                system,
+            ),
+        }
+    }
+
+    /// Returns true if the member `action` names the action.
+    pub(crate) fn is_named(self) -> bool {
+        self.about().is_some()
+    }
+
+    /// Returns the description of the member `action`, if there is one.
+    fn about(self) -> Option<&'static str> {
+        match self {
+            Self::One(_) => None,
+            Self::Chosen(_, about) | Self::Reads(_, about) | Self::Manages(_, about) => Some(about),
         }
     }
 }
@@ -98,12 +126,10 @@ impl Tool {
     /// Returns the definition for callers of `role`.
     pub(super) fn definition(&self, role: Role) -> McpTool {
         let session = (role == Role::Admin).then_some(SESSION);
-        let action = match self.calls {
-            Calls::One(_) => None,
-            Calls::Chosen(actions, about) => {
-                Some(ActionMember { one_of: actions.to_vec(), about: about.to_owned() })
-            }
-        };
+        let action = self
+            .calls
+            .about()
+            .map(|about| ActionMember { one_of: self.calls.actions(), about: about.to_owned() });
         let members = self.members.iter().copied().chain(session).collect();
         let session = session.map(|it| it.name);
         let required: Vec<&str> = self.required.iter().copied().chain(session).collect();

@@ -35,6 +35,7 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("redact_rounds", &["rounds.redact"]),
     ("redact", &["store.redact"]),
     ("prompt", &["prompt.render"]),
+    ("render_context", &["prompt.context"]),
     ("show_session", &["sessions.show"]),
     ("create_session", &["sessions.create"]),
     ("archive_session", &["sessions.archive"]),

@@ -31,7 +31,7 @@ fn the_working_memory_as_text_is_the_same() {
             "action": "render_context", "max_tokens": max_tokens, "if_changed_since": since,
         });
         let json = it.json("admin", request);
-        assert_eq!(json, serde_json::from_slice::<serde_json::Value>(&typed.json).unwrap());
+        assert_eq!(json, serde_json::from_str::<serde_json::Value>(&typed.json).unwrap());
         assert_eq!(json["revision"], typed.revision);
     }
     let typed = rejected(call!(it, prompt.call_context("admin", Some(1), None)));

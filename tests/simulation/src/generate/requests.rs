@@ -8,7 +8,7 @@ use shared_context_core::{Key, time::Timestamp};
 use super::Generator;
 use crate::{
     fixtures::{CALLERS, KEYS, LABELS, PARTICIPANT_LISTS, SESSIONS, VALUE_MARKER},
-    model::{BucketModel, Model},
+    model::{BucketModel, Model, SECRET},
     world::World,
 };
 
@@ -98,6 +98,9 @@ impl Generator {
             "changes_max": self.pick(&[256, 1000]),
             "allows_prefixes": allows_prefixes,
         });
+        if self.chance(0.2) {
+            config["rejects_secrets"] = json!(true);
+        }
         if self.chance(0.3) {
             config["ttl_seconds_default"] = json!(self.rng.random_range(1..4));
         }
@@ -140,6 +143,9 @@ impl Generator {
     /// Returns a value that no other has, of up to 9 tokens where 8 are allowed.
     fn value(&mut self, session: &str) -> String {
         self.values += 1;
+        if self.chance(0.02) {
+            return SECRET.to_owned();
+        }
         let mut value = format!("{VALUE_MARKER}{}{}", &session[..1], self.values);
         let filling = self.pick(&["x", "é"]);
         let chars = self.rng.random_range(0..34_usize);

@@ -19,6 +19,8 @@ use super::state::{Answer, Model, StoredEntry, is_granted, name, participant};
 /// The answer to a command, and the new state if the command changes the session.
 pub type Transition = (Answer, Option<Model>);
 
+/// The only value of the generator that looks like a secret.
+pub(crate) const SECRET: &str = "AKIAIOSFODNN7EXAMPLE";
 /// Ten years in milliseconds.
 const EXPIRY_MS_MAX: u64 = 315_360_000_000;
 
@@ -248,6 +250,9 @@ impl Model {
         let tokens = request.value.chars().count().div_ceil(4);
         if tokens > self.config().limits.value_tokens_max.0 as usize {
             return Err(Code::ValueTooLarge);
+        }
+        if self.config().rejects_secrets && request.value.contains(SECRET) {
+            return Err(Code::SensitiveValue);
         }
         let current = self.entries.get(&request.key);
         if !holds(&request.condition, current) {

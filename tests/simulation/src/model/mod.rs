@@ -18,5 +18,6 @@ pub mod rows;
 pub mod state;
 
 pub use bucket::{BucketModel, ExpectedAnswer, Requester};
+pub(crate) use changes::SECRET;
 pub use changes::Transition;
 pub use state::Model;

@@ -150,7 +150,7 @@ fn every_member_is_offered_or_omitted_by_name() {
                 let is_left_out = MEMBERS_LEFT_OUT.contains(member);
                 assert_ne!(offered.contains(member), is_left_out, "{member} of {name}");
             }
-            if let Calls::One(_) = tool.calls {
+            if !tool.calls.is_named() {
                 let is_required = |it: &&&str| action.required.contains(it) || **it == "since";
                 assert!(tool.required.iter().all(|it| is_required(&it)), "{name}");
                 assert!(action.required.iter().all(|it| tool.required.contains(it)), "{name}");
