@@ -48,16 +48,15 @@ fn answer(bench: &Bench, who: &str, name: &str, arguments: &Value) -> (String, b
         params["arguments"] = arguments.clone();
     }
     let seen = bench.modern(token, "tools/call", params).json();
-    match seen["error"]["message"].as_str() {
-        Some(message) => (message.to_owned(), true),
-        None => {
-            let text = seen["result"]["content"][0]["text"].as_str().unwrap();
-            (text.to_owned(), seen["result"]["isError"] == true)
-        }
+    if let Some(message) = seen["error"]["message"].as_str() {
+        return (message.to_owned(), true);
     }
+    let text = seen["result"]["content"][0]["text"].as_str().unwrap();
+    (text.to_owned(), seen["result"]["isError"] == true)
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the figures are for people")]
 fn first_calls_are_right_or_repaired_in_one_step() {
     let calls: Vec<FirstCall> =
         serde_json::from_str(include_str!("data/first_calls.json")).unwrap();

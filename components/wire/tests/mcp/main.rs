@@ -20,6 +20,7 @@ mod client;
 mod completion;
 #[cfg(test)]
 mod first_calls;
+#[cfg(test)]
 mod framing;
 #[cfg(test)]
 mod handshakes;

@@ -127,7 +127,6 @@ async fn the_tools_without_a_set_stay_within_budget() {
         };
         let listed = tools(&listed(Some(&grant)).await);
         let counted: u32 = listed.iter().map(|(name, tool)| stated_cost(name, tool)).sum();
-        println!("{participant}: {} tools, {counted} tokens of at most {budget}", listed.len());
         assert!(counted <= budget, "{participant}: {counted} of {budget}");
     }
 }
