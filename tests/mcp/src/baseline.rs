@@ -11,7 +11,7 @@ use serde::Deserialize;
 const MESSAGE_MAX: usize = 300;
 
 /// The scenarios that fail, and single checks as `scenario:check`, in the order of the file.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Baseline(Vec<String>);
 
 /// The results of one scenario.

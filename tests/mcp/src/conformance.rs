@@ -1,14 +1,17 @@
 //! The official conformance suite: all requirements of a specification revision for servers, and
 //! scenarios of extensions.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     Test, Verdict,
     baseline::{Baseline, ScenarioResult},
     forwarder,
     host::{Host, TestHost},
-    programs::{Programs, here, run},
+    programs::{ProgramOutput, Programs, here, run},
 };
 
 /// The revisions, each with its extension scenarios, which belong to no set of requirements.
@@ -26,7 +29,38 @@ pub(crate) fn tests() -> Vec<Test> {
             run_suite(programs, name, revision, extensions)
         })
     };
-    REVISIONS.iter().map(test).collect()
+    let of_admin = Test::new("conformance::admin", |programs, name| {
+        let results = results(programs, name);
+        let host = TestHost::start();
+        suite(programs, &host, &host.admin_key, &results, &["--scenario", HEADERS])?.success()?;
+        Baseline::default().judge(&ScenarioResult::all(&results)?)
+    });
+    REVISIONS.iter().map(test).chain([of_admin]).collect()
+}
+
+/// The scenario of headers that repeat arguments: only the admin's tools have such an argument.
+const HEADERS: &str = "http-custom-header-server-validation";
+
+/// Returns the folder for the results of the test `name`, without those of an earlier run.
+fn results(programs: &Programs, name: &str) -> PathBuf {
+    let results = programs.results.join(name.replace("::", "-"));
+    let _ = fs::remove_dir_all(&results);
+    results
+}
+
+/// Runs the suite with these arguments as the holder of `credential`.
+fn suite(
+    programs: &Programs,
+    host: &TestHost,
+    credential: &str,
+    results: &Path,
+    arguments: &[&str],
+) -> Result<ProgramOutput, String> {
+    let address = forwarder::start(host.address(), credential);
+    let mut suite = programs.package("@modelcontextprotocol/conformance/dist/index.js");
+    suite.args(["server", "--url", &format!("http://{address}/mcp")]).args(arguments);
+    suite.arg("--output-dir").arg(results);
+    run(suite)
 }
 
 fn run_suite(programs: &Programs, name: &str, revision: &str, extensions: &[&str]) -> Verdict {
@@ -34,22 +68,18 @@ fn run_suite(programs: &Programs, name: &str, revision: &str, extensions: &[&str
     let of_host = baselines.join(Host::chosen()?.name()).join(format!("{revision}.yaml"));
     let known = Baseline::read(&baselines.join(format!("{revision}.yaml")))?.and(&of_host)?;
     let host = TestHost::start();
-    let results = programs.results.join(name.replace("::", "-"));
-    // Removes the results of an earlier run.
-    let _ = fs::remove_dir_all(&results);
+    let results = results(programs, name);
     let baseline = results.with_extension("yaml");
     fs::write(&baseline, known.text()).map_err(|it| format!("{}: {it}", baseline.display()))?;
 
-    let suite = |arguments: &[&str]| {
-        let address = forwarder::start(host.address(), &host.credential);
-        let mut suite = programs.package("@modelcontextprotocol/conformance/dist/index.js");
-        suite.args(["server", "--url", &format!("http://{address}/mcp")]).args(arguments);
-        suite.arg("--output-dir").arg(&results).arg("--expected-failures").arg(&baseline);
-        run(suite)
+    let known_failures = baseline.display().to_string();
+    let run_with = |arguments: [&str; 2]| {
+        let arguments = [&arguments[..], &["--expected-failures", &known_failures]].concat();
+        suite(programs, &host, &host.credential, &results, &arguments)
     };
-    let required = suite(&["--requirements", revision])?;
+    let required = run_with(["--requirements", revision])?;
     for extension in extensions {
-        suite(&["--scenario", extension])?;
+        run_with(["--scenario", extension])?;
     }
     let all = ScenarioResult::all(&results)?;
     let verdict = known.judge(&all).map_err(|it| format!("{it}\n{}", results_hint(&results)))?;

@@ -66,6 +66,8 @@ pub(crate) struct TestHost {
     running: RunningHost,
     _folder: TempDir,
     pub(crate) credential: String,
+    /// The admin key.
+    pub(crate) admin_key: String,
 }
 
 #[derive(Debug)]
@@ -104,7 +106,8 @@ impl TestHost {
         };
         let orchestrator = admin.create_session(SESSION, &json!({}));
         let credential = orchestrator.credential().to_owned();
-        Self { running, _folder: folder, credential }
+        let admin_key = admin.credential().to_owned();
+        Self { running, _folder: folder, credential, admin_key }
     }
 
     /// Returns the URL of the host, such as `http://127.0.0.1:40001`.
