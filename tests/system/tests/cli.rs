@@ -114,7 +114,7 @@ fn participants_call_from_a_terminal() {
         &["missing"],
     );
     place.refused(&["call", "a", "{", "--as", "orchestrator"], 1, "MALFORMED_REQUEST", &[]);
-    place.refused(&["call", "a", write, "--as", "admin"], 1, "FORBIDDEN", &["orchestrator"]);
+    place.refused(&["call", "a", write, "--as", "admin"], 1, "FORBIDDEN", &["a participant"]);
     place.refused(&["call", "a", read], 2, "NO_CREDENTIAL", &["--as"]);
     place.refused(&["call", "b", read, "--as", "orchestrator"], 1, "SESSION_NOT_FOUND", &[]);
     place.refused(&["token", "a", "nobody"], 1, "MALFORMED_REQUEST", &["subagent:"]);
