@@ -84,8 +84,9 @@ fn parse<'r, T: Deserialize<'r>>(reply: &'r [u8]) -> Option<T> {
 
 fn listing(it: &Listing) -> String {
     let mut text = format!(
-        "{} keys, {} of {} tokens; revision {}",
+        "{} {}, {} of {} tokens; revision {}",
         it.keys.len(),
+        if it.keys.len() == 1 { "key" } else { "keys" },
         it.total_tokens,
         it.max_tokens,
         it.revision
@@ -168,7 +169,7 @@ mod tests {
         check(
             "list_keys",
             r#"{"keys":[{"key":"scope","written_by":"orchestrator","written_at":"2026-02-20T14:30:00Z","version":2,"value_size_tokens":11,"revision":3,"read_only":true}],"total_tokens":11,"max_tokens":10000,"key_count":1,"revision":7}"#,
-            "1 keys, 11 of 10000 tokens; revision 7\nscope, version 2, 11 tokens, by orchestrator, at 2026-02-20T14:30:00Z, read_only true",
+            "1 key, 11 of 10000 tokens; revision 7\nscope, version 2, 11 tokens, by orchestrator, at 2026-02-20T14:30:00Z, read_only true",
         );
         check(
             "read_batch",
