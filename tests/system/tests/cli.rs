@@ -118,6 +118,10 @@ fn participants_call_from_a_terminal() {
     place.refused(&["call", "a", read], 2, "NO_CREDENTIAL", &["--as"]);
     place.refused(&["call", "b", read, "--as", "orchestrator"], 1, "SESSION_NOT_FOUND", &[]);
     place.refused(&["token", "a", "nobody"], 1, "MALFORMED_REQUEST", &["subagent:"]);
+    let minted = place.json(&["token", "a", "subagent:review", "--tools", "delta_rounds"]);
+    assert_eq!(minted["tools"], serde_json::json!(["delta_rounds"]), "{minted}");
+    let unknown = ["token", "a", "subagent:review", "--tools", "outline"];
+    place.refused(&unknown, 1, "MALFORMED_REQUEST", &["delta_rounds"]);
     let mint = |who, keys| ["token", "a", who, "--keys", keys];
     place.refused(&mint("subagent:b", "Scope"), 1, "MALFORMED_REQUEST", &["no key matches"]);
     place.refused(&mint("subagent:b", ""), 1, "MALFORMED_REQUEST", &["no key matches"]);

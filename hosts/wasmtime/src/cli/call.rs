@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal, Read};
 use serde::Deserialize;
 
 use super::{
-    caller::{CallerArgs, mint_for_keys},
+    caller::{CallerArgs, mint_limited},
     client::parse,
     output::{Output, plain, remark},
     problem::Problem,
@@ -41,6 +41,10 @@ pub(crate) struct TokenArguments {
     /// for any text [default: all keys]
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     keys: Vec<String>,
+    /// The only sets of tools it gets in MCP besides the working memory, such as
+    /// `delta_rounds` [default: those of the session]
+    #[arg(long, value_name = "SETS", value_delimiter = ',')]
+    tools: Option<Vec<String>>,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -114,10 +118,10 @@ pub(crate) struct ContextArguments {
 
 /// Runs `token`.
 pub(crate) fn token(arguments: &TokenArguments, output: Output) -> Result<(), Problem> {
-    let TokenArguments { session, participant, ttl, keys, server } = arguments;
+    let TokenArguments { session, participant, ttl, keys, tools, server } = arguments;
     let server = server.server()?;
     let keys: Vec<String> = keys.iter().map(|it| it.trim().to_owned()).collect();
-    let reply = mint_for_keys(&server, session, participant, *ttl, &keys)?;
+    let reply = mint_limited(&server, session, participant, *ttl, &keys, tools.as_deref())?;
     output.answer(&reply, || {
         let IssuedCredential { credential, expires_at } = parse(&reply, &server.client)?;
         if io::stderr().is_terminal() {

@@ -108,19 +108,22 @@ pub(crate) fn mint(
     participant: &str,
     ttl_seconds: Option<u64>,
 ) -> Result<Vec<u8>, Problem> {
-    mint_for_keys(server, session, participant, ttl_seconds, &[])
+    mint_limited(server, session, participant, ttl_seconds, &[], None)
 }
 
 /// Mints a credential that is limited to `keys`; an empty list means all keys.
-pub(crate) fn mint_for_keys(
+pub(crate) fn mint_limited(
     server: &Server,
     session: &str,
     participant: &str,
     ttl_seconds: Option<u64>,
     keys: &[String],
+    tools: Option<&[String]>,
 ) -> Result<Vec<u8>, Problem> {
     let keys = Some(keys).filter(|it| !it.is_empty());
-    let body = json!({"participant": participant, "ttl_seconds": ttl_seconds, "keys": keys});
+    let body = json!({
+        "participant": participant, "ttl_seconds": ttl_seconds, "keys": keys, "tools": tools,
+    });
     let path = ["v1", "sessions", session, "credentials"];
     let admin = server.admin()?;
     server.send(&server.client.post(&path, body.to_string()), Some(&admin))
