@@ -111,7 +111,8 @@ pub(crate) fn mint(
     mint_limited(server, session, participant, ttl_seconds, &[], None)
 }
 
-/// Mints a credential that is limited to `keys`; an empty list means all keys.
+/// Mints a credential that is limited to `keys` and to `tools`; an empty list means all keys, and
+/// `None` the tools of the session.
 pub(crate) fn mint_limited(
     server: &Server,
     session: &str,
