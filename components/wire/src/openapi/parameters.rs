@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use shared_context_codec::schema::bounds::{
     KEY, KEY_PATTERN, LABEL, PARTICIPANT, PATH, POSITION, PREFIX, SESSION_ID, SINCE_1970,
 };
-use shared_context_core::rounds::Reported;
+use shared_context_core::{config::TOOL_SETS, rounds::Reported};
 
 use crate::http::changes::WAIT_SECONDS_MAX;
 
@@ -76,6 +76,12 @@ fn sessions() -> [Parameter; 10] {
     ]
 }
 
+/// Returns the pattern of names of sets of tools with commas between them.
+fn tool_sets() -> String {
+    let set = TOOL_SETS.join("|");
+    format!("^(({set})(,({set}))*)?$")
+}
+
 /// Returns the query parameters about the content of one session.
 fn session() -> [Parameter; 9] {
     let mut prefix =
@@ -107,7 +113,7 @@ fn session() -> [Parameter; 9] {
         ),
         query(
             "tools",
-            json!({"type": "string", "pattern": "^[a-z_]*(,[a-z_]+)*$"}),
+            json!({"type": "string", "pattern": tool_sets()}),
             "The sets of tools that the connection uses besides the working memory, with commas \
              between them: delta_rounds. When absent those of the credential, else those of the \
              session.",
