@@ -104,7 +104,9 @@ fn remark(id: &str) -> &'static str {
              written there."
         }
         "set_access" => "A list that is not sent stays.",
-        "render_prompt" => "Bare text when Accept names text/plain and not application/json.",
+        "render_prompt" | "render_context" => {
+            "Bare text when Accept names text/markdown or text/plain, and not application/json."
+        }
         _ => "",
     }
 }
@@ -127,7 +129,9 @@ fn responses(act: ActionRoute) -> serde_json::Map<String, Value> {
     let action_name = if id == "read_snapshot_entry" { "read" } else { act.action.name };
     let mut content = body(reply(action_name), examples::reply_example(action_name));
     if act.route.text.is_some() {
-        content["text/plain"] = json!({"schema": {"type": "string"}});
+        for media in ["text/plain", "text/markdown"] {
+            content[media] = json!({"schema": {"type": "string"}});
+        }
     }
     let headers: &[&str] = if act.route.location.is_some() { &["Location"] } else { &[] };
     let status = act.route.status;
