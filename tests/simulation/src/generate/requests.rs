@@ -98,7 +98,7 @@ impl Generator {
             "changes_max": self.pick(&[256, 1000]),
             "allows_prefixes": allows_prefixes,
         });
-        if self.chance(0.2) {
+        if self.values.is_multiple_of(4) {
             config["rejects_secrets"] = json!(true);
         }
         if self.chance(0.3) {
@@ -143,7 +143,7 @@ impl Generator {
     /// Returns a value that no other has, of up to 9 tokens where 8 are allowed.
     fn value(&mut self, session: &str) -> String {
         self.values += 1;
-        if self.chance(0.02) {
+        if self.values.is_multiple_of(50) {
             return SECRET.to_owned();
         }
         let mut value = format!("{VALUE_MARKER}{}{}", &session[..1], self.values);

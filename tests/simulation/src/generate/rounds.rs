@@ -63,6 +63,7 @@ impl Generator {
             ("reject", 200_000),
             ("reject", 1_000),
             ("reject", 1_000),
+            ("reject", 1_000),
         ]);
         request.insert("clip".to_owned(), json!(clip));
         request.insert("bytes_max".to_owned(), json!(bytes_max));
@@ -122,6 +123,7 @@ impl Generator {
             6 => (format!("$.entities[{nth}]"), self.entity()),
             7 => (format!("$.entities[{nth}].tags"), json!([self.rng.random_range(0..3)])),
             8 => (format!("$.entities[{nth}].name"), json!(self.pick(&["x", "y"]))),
+            _ if self.chance(0.5) => ("$.rules".to_owned(), json!(["long ".repeat(200)])),
             _ => ("$.rules".to_owned(), json!([self.rng.random_range(0..3)])),
         }
     }
