@@ -57,16 +57,19 @@ pub mod time;
 pub mod tokens;
 
 pub mod audit;
+pub mod budget;
 pub mod canonical;
 pub mod command;
 pub mod config;
 pub mod context;
 pub mod digest;
 pub mod fence;
+pub mod item;
 pub mod namespace;
 pub mod portable;
 pub mod prompt;
 pub mod reply;
+pub mod text;
 pub mod weight;
 
 pub mod rounds;
@@ -74,6 +77,7 @@ pub mod store;
 
 pub mod memory_kv;
 
+mod closed_list;
 mod decision;
 mod execute;
 mod order;

@@ -1,0 +1,17 @@
+//! What an agent is shown: the plan of its context window, the scores of items, and the working
+//! memory as text (spec 16).
+//!
+//! Everything here is a function of its arguments. Nothing is stored.
+
+pub mod capacity;
+pub mod dependency;
+pub mod kinds;
+pub mod loading;
+pub mod mention;
+pub mod plan;
+mod render;
+pub mod score;
+mod share;
+
+pub use render::{CONTEXT_TOKENS_DEFAULT, RenderedContext, render};
+pub use share::Share;

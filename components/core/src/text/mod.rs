@@ -1,0 +1,59 @@
+//! Comparison of texts by their words: how relevant texts are for a task, and which texts repeat
+//! each other.
+//!
+//! It needs no model, no index and no state. Callers name the method in their replies as
+//! [`METHOD`], because a later version may score differently.
+//!
+//! # Invariants
+//!
+//! - The same texts in the same order give the same scores on every host. All numbers are integers.
+//! - Statistics come from the texts of the call only.
+//! - Any text is accepted. Time and memory are linear in the bytes of the texts, apart from sorting;
+//!   each function states its bound.
+
+pub mod likeness;
+pub mod relevance;
+pub mod words;
+
+mod bm25;
+mod feedback;
+mod fold;
+mod normal;
+mod stem;
+
+pub use likeness::{likeness, repetitions};
+pub use relevance::{Candidate, relevance};
+
+/// The name of the method in replies.
+pub const METHOD: &str = "lexical/1";
+
+/// A score between 0 and 1, in units of 1/10,000.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Score(pub u16);
+
+impl Score {
+    /// The score 1.
+    pub const ONE: Self = Self(10_000);
+
+    /// Returns `part / whole`, rounded down, at most 1. A part above 0 gives a score above 0.
+    /// Without a whole it is 0.
+    pub fn ratio(part: u64, whole: u64) -> Self {
+        let one = u64::from(Self::ONE.0);
+        let exact = u128::from(part).saturating_mul(u128::from(one));
+        let Some(exact) = exact.checked_div(u128::from(whole)) else { return Self(0) };
+        let rounded = exact.clamp(u128::from(part.min(1)), u128::from(one));
+        Self(u16::try_from(rounded).unwrap_or(Self::ONE.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_is_between_0_and_1() {
+        let of = |part, whole| Score::ratio(part, whole).0;
+        assert_eq!([of(0, 0), of(1, 0), of(0, 7), of(7, 7), of(9, 7)], [0, 0, 0, 10_000, 10_000]);
+        assert_eq!([of(1, 3), of(1, u64::MAX), of(u64::MAX, u64::MAX)], [3_333, 1, 10_000]);
+    }
+}
