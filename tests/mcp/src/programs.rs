@@ -25,6 +25,7 @@ pub(crate) struct Programs {
     node_modules: PathBuf,
     python: PathBuf,
     python_packages: PathBuf,
+    agents_packages: PathBuf,
     /// The folder for their results.
     pub(crate) results: PathBuf,
     /// Their home folder.
@@ -49,6 +50,7 @@ impl Programs {
             node_modules: path("MCP_TEST_NODE_MODULES")?,
             python: path("MCP_TEST_PYTHON")?,
             python_packages: path("MCP_TEST_PYTHON_PACKAGES")?,
+            agents_packages: path("MCP_TEST_AGENTS_PACKAGES")?,
             results: path("MCP_TEST_RESULTS")?,
             home: tempfile::tempdir().unwrap(),
         };
@@ -80,19 +82,25 @@ impl Programs {
     /// Builds a command that runs the program `path` with the interpreter for its name.
     pub(crate) fn program(&self, path: &Path) -> Command {
         match path.extension() {
-            Some(it) if it == "py" => self.with_python(path),
+            Some(it) if it == "py" => self.with_python(path, &self.python_packages),
             _ => self.node(path),
         }
     }
 
     /// Builds a command that runs the script `name` in the folder `python` with Python.
     pub(crate) fn python(&self, name: &str) -> Command {
-        self.with_python(&here("python").join(name))
+        self.with_python(&here("python").join(name), &self.python_packages)
     }
 
-    fn with_python(&self, path: &Path) -> Command {
+    /// Builds a command that runs the Python program `path` with the packages of
+    /// `agents/requirements.txt`.
+    pub(crate) fn agents_program(&self, path: &Path) -> Command {
+        self.with_python(path, &self.agents_packages)
+    }
+
+    fn with_python(&self, path: &Path, packages: &Path) -> Command {
         let mut command = self.bare(&self.python);
-        command.arg(path).env("PYTHONPATH", &self.python_packages);
+        command.arg(path).env("PYTHONPATH", packages);
         command.env("PYTHONNOUSERSITE", "1").env("PYTHONDONTWRITEBYTECODE", "1");
         command
     }
