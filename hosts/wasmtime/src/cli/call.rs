@@ -10,12 +10,13 @@ use std::io::{self, IsTerminal, Read};
 use serde::Deserialize;
 
 use super::{
-    caller::{CallerArgs, mint_limited},
+    argument::{SessionName, number, seconds},
+    caller::{Caller, CallerArgs, mint},
     client::parse,
     output::{Output, plain, remark},
     problem::Problem,
     reply::{self, IssuedCredential, PromptReply},
-    server::{Server, ServerArgs},
+    server::ServerArgs,
 };
 
 /// Mint a participant's credential
@@ -29,21 +30,21 @@ Examples:
 
 Standard output has the credential and nothing else.")]
 pub(crate) struct TokenArguments {
-    /// The session
-    session: String,
+    /// The session; . is the default one
+    session: SessionName,
     /// orchestrator, subagent:TASK or subagent:TASK:ID
     participant: String,
     /// How long it is good: 90s, 15m, 1h, 30d [default: an orchestrator's 30d, a
     /// subagent's 1d]
-    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    #[arg(long, env = "SHARED_CONTEXT_TOKEN_TTL", value_name = "TIME", value_parser = seconds)]
     ttl: Option<u64>,
     /// The only keys a subagent can read and write, up to 16 patterns; * stands
     /// for any text [default: all keys]
-    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    #[arg(long, env = "SHARED_CONTEXT_TOKEN_KEYS", value_name = "KEYS", value_delimiter = ',')]
     keys: Vec<String>,
     /// The only sets of tools it gets in MCP besides the working memory, such as
     /// `delta_rounds` [default: those of the session]
-    #[arg(long, value_name = "SETS", value_delimiter = ',')]
+    #[arg(long, env = "SHARED_CONTEXT_TOOLS", value_name = "SETS", value_delimiter = ',')]
     tools: Option<Vec<String>>,
     #[command(flatten)]
     server: ServerArgs,
@@ -64,8 +65,8 @@ restore_snapshot, delete_snapshot, open_round, propose_deltas, close_round,
 read_state, read_deltas, convergence, redact_rounds, redact, prompt,
 show_session; with `--as admin` also audit and inspect.")]
 pub(crate) struct Arguments {
-    /// The session
-    session: String,
+    /// The session; . is the default one
+    session: SessionName,
     /// The request, or - for standard input
     #[arg(value_name = "JSON")]
     request: String,
@@ -82,15 +83,14 @@ Examples:
   shared-context prompt ticket-7 --as subagent:analysis
   shared-context prompt ticket-7 --as orchestrator --max-tokens 300 > prompt")]
 pub(crate) struct PromptArguments {
-    /// The session
-    session: String,
-    /// For this participant [default: the one of `SHARED_CONTEXT_TOKEN`, else
-    /// orchestrator]
-    #[arg(long = "as", value_name = "PARTICIPANT")]
-    participant: Option<String>,
+    /// The session [default: the one of `SHARED_CONTEXT_SESSION` or of the profile]
+    #[arg(default_value = SessionName::DEFAULT, hide_default_value = true)]
+    session: SessionName,
     /// Its budget
-    #[arg(long, value_name = "N")]
+    #[arg(long, env = "SHARED_CONTEXT_MAX_TOKENS", value_name = "N", value_parser = number)]
     max_tokens: Option<u64>,
+    #[command(flatten)]
+    caller: CallerArgs,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -105,11 +105,12 @@ Examples:
 Decisions and constraints come first, then the rest, each newest first, with the
 writer and between fences. What does not fit is named.")]
 pub(crate) struct ContextArguments {
-    /// The session
-    session: String,
+    /// The session [default: the one of `SHARED_CONTEXT_SESSION` or of the profile]
+    #[arg(default_value = SessionName::DEFAULT, hide_default_value = true)]
+    session: SessionName,
     /// Its budget [default: 2000]
-    #[arg(long, value_name = "N")]
-    max_tokens: Option<u32>,
+    #[arg(long, env = "SHARED_CONTEXT_MAX_TOKENS", value_name = "N", value_parser = number)]
+    max_tokens: Option<u64>,
     #[command(flatten)]
     caller: CallerArgs,
     #[command(flatten)]
@@ -120,8 +121,9 @@ pub(crate) struct ContextArguments {
 pub(crate) fn token(arguments: &TokenArguments, output: Output) -> Result<(), Problem> {
     let TokenArguments { session, participant, ttl, keys, tools, server } = arguments;
     let server = server.server()?;
+    let session = &server.session(session)?;
     let keys: Vec<String> = keys.iter().map(|it| it.trim().to_owned()).collect();
-    let reply = mint_limited(&server, session, participant, *ttl, &keys, tools.as_deref())?;
+    let reply = mint(&server, session, participant, *ttl, &keys, tools.as_deref())?;
     output.answer(&reply, || {
         let IssuedCredential { credential, expires_at } = parse(&reply, &server.client)?;
         if io::stderr().is_terminal() {
@@ -143,23 +145,21 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
                 .next("send one JSON object in UTF-8")
         })?;
     }
-    let session = &arguments.session;
-    let bearer = arguments.caller.bearer(&server, session)?;
+    let session = &server.session(&arguments.session)?;
+    let bearer = arguments.caller.participant_bearer(&server, session)?;
     let reply = server.tool(session, &bearer, request.as_str())?;
     output.answer(&reply, || reply::human(request.as_bytes(), &reply, output))
 }
 
 /// Runs `prompt`.
 pub(crate) fn prompt(arguments: &PromptArguments, output: Output) -> Result<(), Problem> {
-    let PromptArguments { session, participant, max_tokens, server } = arguments;
+    let PromptArguments { session, max_tokens, caller, server } = arguments;
     let server = server.server()?;
-    let (bearer, participant) = match (Server::participant(), participant) {
-        (Some(credential), None) => (credential, None),
-        (_, participant) => {
-            let participant = participant.as_deref().unwrap_or("orchestrator");
-            (server.admin()?, Some(participant.to_owned()))
-        }
-    };
+    let session = &server.session(session)?;
+    let bearer = caller.bearer(&server, session)?;
+    // The operator has no prompt, and sees that of the orchestrator.
+    let participant =
+        (caller.caller(&server) == Caller::Operator).then(|| "orchestrator".to_owned());
     let mut query = Vec::new();
     query.extend(participant.map(|it| ("participant", it)));
     query.extend(max_tokens.map(|it| ("max_tokens", it.to_string())));
@@ -184,7 +184,8 @@ pub(crate) fn context(arguments: &ContextArguments, output: Output) -> Result<()
     }
     let ContextArguments { session, max_tokens, caller, server } = arguments;
     let server = server.server()?;
-    let bearer = caller.bearer(&server, session)?;
+    let session = &server.session(session)?;
+    let bearer = caller.participant_bearer(&server, session)?;
     let query: Vec<_> = max_tokens.iter().map(|it| ("max_tokens", it.to_string())).collect();
     let call = server.client.get(&["v1", "sessions", session, "context"], &query);
     let reply = server.send(&call, Some(&bearer))?;
@@ -192,32 +193,4 @@ pub(crate) fn context(arguments: &ContextArguments, output: Output) -> Result<()
         let ContextReply { text } = parse(&reply, &server.client)?;
         Ok(plain(&text).into_owned())
     })
-}
-
-/// Parses a duration such as `90s`, `15m`, `1h` or `30d`, into seconds.
-pub(crate) fn seconds(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match text.get(digits.len()..) {
-        Some("s") => Some(1),
-        Some("m") => Some(60),
-        Some("h") => Some(3_600),
-        Some("d") => Some(86_400),
-        _ => None,
-    };
-    let seconds = unit.and_then(|unit| digits.parse::<u64>().ok()?.checked_mul(unit));
-    seconds.ok_or_else(|| "write a number and s, m, h or d, such as 15m".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_is_a_number_and_a_unit() {
-        let times = ["90s", "15m", "1h", "30d"].map(|it| seconds(it).unwrap());
-        assert_eq!(times, [90, 900, 3_600, 2_592_000]);
-        for text in ["", "h", "1", "1 h", "1w", "-1h", "1hh", "99999999999999999999d", "1h5m"] {
-            assert!(seconds(text).is_err(), "{text}");
-        }
-    }
 }

@@ -1,4 +1,16 @@
-//! The caller of a command: a participant or the operator.
+//! The caller of a command: a participant or the operator. One rule decides for all
+//! commands.
+//!
+//! 1. `--as PARTICIPANT`, or `SHARED_CONTEXT_AS`: that participant, by a credential that is
+//!    minted with the operator's key. `--as admin` is the operator.
+//! 2. The holder of the credential in `SHARED_CONTEXT_TOKEN`.
+//! 3. The holder of the credential in the profile.
+//! 4. The operator, by `SHARED_CONTEXT_ADMIN_KEY`, the profile's key or that in the data
+//!    folder.
+//!
+//! What only participants may do fails in the last case; `prompt` and `mcp`, which are for
+//! a participant, take the orchestrator there. What only the operator may do, such as
+//! `session create`, `token` or `export`, has no `--as` and is always the operator's.
 //!
 //! # Invariant
 //!
@@ -16,104 +28,108 @@ use super::{
 /// The lifetime of a credential minted for a single call, in seconds. It is the shortest
 /// that a server issues.
 const CALL_TTL_SECONDS: u64 = 60;
+/// The operator's name as a participant.
+const OPERATOR: &str = "admin";
 
-/// The participant that calls.
-#[derive(Debug, clap::Args)]
+/// The option that names the caller.
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct CallerArgs {
-    /// Call as this participant, by a credential that is minted for this one call
-    /// [default: the one of `SHARED_CONTEXT_TOKEN`]
-    #[arg(long = "as", value_name = "PARTICIPANT")]
+    /// Call as this participant, by a credential that is minted for it, or as
+    /// admin [default: by the credential of `SHARED_CONTEXT_TOKEN` or of the
+    /// profile, else as the operator, where a command allows it]
+    #[arg(long = "as", env = "SHARED_CONTEXT_AS", value_name = "PARTICIPANT")]
     participant: Option<String>,
 }
 
-/// The caller of a command that the operator may also run.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct CallerOrAdminArgs {
-    /// Call as this participant, by a credential that is minted for it [default:
-    /// the one of `SHARED_CONTEXT_TOKEN`, else the operator]
-    #[arg(long = "as", value_name = "PARTICIPANT")]
-    participant: Option<String>,
+/// The caller of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// A participant, by a credential to be minted.
+    Participant(String),
+    /// The holder of this credential.
+    Holder(Bearer),
+    /// The operator.
+    Operator,
 }
 
 impl CallerArgs {
-    /// Returns the credential for a call on `session`.
-    ///
-    /// # Errors
-    ///
-    /// No participant or credential is given, or minting failed.
-    pub(crate) fn bearer(&self, server: &Server, session: &str) -> Result<Bearer, Problem> {
-        match &self.participant {
-            Some(participant) => minted(server, session, participant, Some(CALL_TTL_SECONDS)),
-            None => Server::participant().ok_or_else(|| {
-                Problem::new(Kind::Usage, "NO_CREDENTIAL", "nothing says who calls")
-                    .next("add --as PARTICIPANT, or set SHARED_CONTEXT_TOKEN to a credential")
-            }),
+    /// Returns the caller, as the rule above decides.
+    pub(crate) fn caller(&self, server: &Server) -> Caller {
+        match (self.participant.as_deref(), server.participant()) {
+            (Some(OPERATOR), _) | (None, None) => Caller::Operator,
+            (Some(participant), _) => Caller::Participant(participant.to_owned()),
+            (None, Some(credential)) => Caller::Holder(credential),
         }
     }
-}
 
-impl CallerOrAdminArgs {
     /// Returns the credential for a call on `session`.
     ///
     /// # Errors
     ///
     /// There is no admin key, or minting failed.
     pub(crate) fn bearer(&self, server: &Server, session: &str) -> Result<Bearer, Problem> {
-        self.bearer_for(server, session, Some(CALL_TTL_SECONDS))
+        self.caller(server).bearer(server, session, Some(CALL_TTL_SECONDS))
+    }
+
+    /// Returns the credential for a call on `session` that only participants may make. With
+    /// `--as admin` it is the operator's key, and the server rejects the call.
+    ///
+    /// # Errors
+    ///
+    /// No participant or credential is given, or minting failed.
+    pub(crate) fn participant_bearer(
+        &self,
+        server: &Server,
+        session: &str,
+    ) -> Result<Bearer, Problem> {
+        if self.participant.is_none() && self.caller(server) == Caller::Operator {
+            return Err(Problem::new(Kind::Usage, "NO_CREDENTIAL", "nothing says who calls")
+                .next("add --as PARTICIPANT, or set SHARED_CONTEXT_TOKEN to a credential"));
+        }
+        self.bearer(server, session)
     }
 
     /// Returns the credential for a long-running call on `session`.
     pub(crate) fn lasting_bearer(&self, server: &Server, session: &str) -> Result<Bearer, Problem> {
-        self.bearer_for(server, session, None)
+        self.caller(server).bearer(server, session, None)
     }
 
     /// Returns true if the credential is minted, so that it can be replaced.
     pub(crate) fn is_minted(&self) -> bool {
         self.participant.is_some()
     }
+}
 
-    fn bearer_for(
+impl Caller {
+    fn bearer(
         &self,
         server: &Server,
         session: &str,
         ttl_seconds: Option<u64>,
     ) -> Result<Bearer, Problem> {
-        match (&self.participant, Server::participant()) {
-            (Some(participant), _) => minted(server, session, participant, ttl_seconds),
-            (None, Some(credential)) => Ok(credential),
-            (None, None) => server.admin(),
+        match self {
+            Self::Participant(participant) => minted(server, session, participant, ttl_seconds),
+            Self::Holder(credential) => Ok(credential.clone()),
+            Self::Operator => server.admin(),
         }
     }
 }
 
-/// Mints a credential for `participant`, or returns the admin key for `admin`.
-fn minted(
+/// Mints a credential for `participant`. Without `ttl_seconds` the server chooses the
+/// lifetime.
+pub(crate) fn minted(
     server: &Server,
     session: &str,
     participant: &str,
     ttl_seconds: Option<u64>,
 ) -> Result<Bearer, Problem> {
-    if participant == "admin" {
-        return server.admin();
-    }
-    let reply = mint(server, session, participant, ttl_seconds)?;
+    let reply = mint(server, session, participant, ttl_seconds, &[], None)?;
     parse(&reply, &server.client).map(|it: IssuedCredential| Bearer(it.credential))
 }
 
-/// Mints a credential for `participant` and returns the server's reply. Without
-/// `ttl_seconds` the server chooses the lifetime.
+/// Mints a credential that is limited to `keys` and to `tools`, and returns the server's
+/// reply. An empty list means all keys, and `None` the tools of the session.
 pub(crate) fn mint(
-    server: &Server,
-    session: &str,
-    participant: &str,
-    ttl_seconds: Option<u64>,
-) -> Result<Vec<u8>, Problem> {
-    mint_limited(server, session, participant, ttl_seconds, &[], None)
-}
-
-/// Mints a credential that is limited to `keys` and to `tools`; an empty list means all keys, and
-/// `None` the tools of the session.
-pub(crate) fn mint_limited(
     server: &Server,
     session: &str,
     participant: &str,

@@ -1,10 +1,12 @@
-//! HTTP requests to a server, and its answers. The `server` module chooses the server and
+//! HTTP requests to a server; `answer` has its answers. The `server` module chooses the server and
 //! the credential.
 //!
 //! # Invariant
 //!
 //! A credential is sent only to the address it is for: redirects and proxies are not
 //! followed. It is never printed.
+
+mod answer;
 
 use std::{
     fmt,
@@ -16,11 +18,9 @@ use std::{
 
 use http::{Method, Request, Response, StatusCode, Uri, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
-use shared_context_codec::Failure;
 use ureq::{Agent, AsSendBody, BodyReader};
 
+pub(crate) use self::answer::{Answer, is_stream, not_a_server, parse, rejection, whole_body};
 use super::{
     problem::{Kind, Problem},
     tls,
@@ -33,7 +33,6 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// The longest silence on an event stream. A server sends a heartbeat every 15 seconds.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
 const EVENT_STREAM: &str = "text/event-stream";
-const BODY_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// The characters that are not percent-encoded in a path segment or a query value.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
@@ -59,14 +58,6 @@ pub(crate) struct Bearer(pub(crate) String);
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     agent: Agent,
-    url: String,
-}
-
-/// A server's answer.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) body: Vec<u8>,
     url: String,
 }
 
@@ -143,6 +134,11 @@ impl Client {
         body: impl Into<Vec<u8>>,
     ) -> Call {
         Call { body: Some(body.into()), ..self.call(Method::POST, path, query) }
+    }
+
+    /// Builds a PATCH request with a merge patch in JSON.
+    pub(crate) fn patch(&self, path: &[&str], body: impl Into<Vec<u8>>) -> Call {
+        Call { body: Some(body.into()), ..self.call(Method::PATCH, path, &[]) }
     }
 
     /// Builds a DELETE request.
@@ -271,65 +267,6 @@ impl Call {
     }
 }
 
-impl Answer {
-    /// Returns the body of a successful answer.
-    ///
-    /// # Errors
-    ///
-    /// The server rejected the request, or it is not a shared-context server.
-    pub(crate) fn accepted(self) -> Result<Vec<u8>, Problem> {
-        if (200..300).contains(&self.status) {
-            return Ok(self.body);
-        }
-        Err(match rejection(&self.body) {
-            Some(failure) => Problem::rejected(failure),
-            None => not_a_server(&self.url, &format!("it answers with status {}", self.status)),
-        })
-    }
-
-    /// Returns the body of a `/healthz` answer. When the storage fails, that is a status
-    /// document with 503.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Answer::accepted`].
-    pub(crate) fn health(self) -> Result<Vec<u8>, Problem> {
-        if self.status == 503 && rejection(&self.body).is_none() {
-            return Ok(self.body);
-        }
-        self.accepted()
-    }
-}
-
-/// Returns true if the body of `response` is an event stream.
-pub(crate) fn is_stream(response: &Response<ureq::Body>) -> bool {
-    let form = response.headers().get(header::CONTENT_TYPE);
-    form.is_some_and(|it| it.as_bytes().starts_with(EVENT_STREAM.as_bytes()))
-}
-
-/// Reads the whole `body`.
-pub(crate) fn whole_body(body: ureq::Body) -> Result<Vec<u8>, ureq::Error> {
-    body.into_with_config().limit(BODY_BYTES_MAX).read_to_vec()
-}
-
-/// Parses the error in `body`; `None` if it is not from a shared-context server.
-pub(crate) fn rejection(body: &[u8]) -> Option<Failure> {
-    #[derive(Deserialize)]
-    struct Rejection {
-        error: Members,
-    }
-    #[derive(Deserialize)]
-    struct Members {
-        code: String,
-        message: String,
-        #[serde(flatten)]
-        details: Map<String, Value>,
-    }
-    let Rejection { error } = serde_json::from_slice(body).ok()?;
-    let details = (!error.details.is_empty()).then(|| Value::from(error.details).to_string());
-    Some(Failure { code: error.code.into(), message: error.message, details })
-}
-
 /// Returns the cause of a transport error as text.
 fn reason(error: &ureq::Error) -> String {
     match error {
@@ -341,22 +278,6 @@ fn reason(error: &ureq::Error) -> String {
         ureq::Error::Protocol(_) => "what is there does not speak HTTP".to_owned(),
         error => error.to_string(),
     }
-}
-
-/// Parses a reply of the server at `client`'s address.
-///
-/// # Errors
-///
-/// The reply is not from a shared-context server.
-pub(crate) fn parse<T: DeserializeOwned>(body: &[u8], client: &Client) -> Result<T, Problem> {
-    serde_json::from_slice(body).map_err(|error| not_a_server(&client.url, &error.to_string()))
-}
-
-/// Returns the problem that the program at `url` is not a shared-context server.
-pub(crate) fn not_a_server(url: &str, why: &str) -> Problem {
-    let message = format!("what answers at {url} is not a shared-context server: {why}");
-    Problem::new(Kind::Unreachable, "NOT_A_SERVER", message)
-        .next("name the right address with --url, or start a server with `shared-context serve`")
 }
 
 impl fmt::Debug for Bearer {
@@ -392,21 +313,5 @@ mod tests {
         let client = Client::new("http://127.0.0.1:1", None).unwrap();
         let call = client.get(&["v1", "a/b?c#d ä", "x"], &[("who", "a&b=c".to_owned())]);
         assert_eq!(call.path, "http://127.0.0.1:1/v1/a%2Fb%3Fc%23d%20%C3%A4/x?who=a%26b%3Dc");
-    }
-
-    #[test]
-    fn a_refusal_keeps_its_details_and_anything_else_is_not_ours() {
-        let answer = |status, body: &str| Answer {
-            status,
-            body: body.into(),
-            url: "http://127.0.0.1:1".to_owned(),
-        };
-        let rejection = r#"{"title":"x","error":{"code":"STORE_FULL","message":"m","limit":5}}"#;
-        let problem = answer(409, rejection).accepted().unwrap_err();
-        assert_eq!(problem.code(), "STORE_FULL");
-        assert!(String::from_utf8(problem.to_json()).unwrap().contains(r#""limit":5"#));
-        assert_eq!(answer(404, "<html>").accepted().unwrap_err().code(), "NOT_A_SERVER");
-        assert_eq!(answer(301, "").accepted().unwrap_err().code(), "NOT_A_SERVER");
-        assert!(answer(201, "{}").accepted().is_ok());
     }
 }

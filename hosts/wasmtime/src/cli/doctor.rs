@@ -23,6 +23,7 @@ use super::{
     client::parse,
     output::{BOLD, DIMMED, GREEN, Output, RED, grouped, plain},
     problem::{Kind, Problem},
+    progress::{Progress, size},
     server::{Server, ServerArgs},
 };
 
@@ -219,11 +220,13 @@ fn admin_key(server: &Server, is_running: bool) -> Result<Finding, Problem> {
 /// Checks every page and every checksum, as a server does when it starts.
 fn database(folder: &Path) -> Result<Finding, Problem> {
     let since = Instant::now();
+    let path = folder.join(DATABASE_FILE);
+    let bytes = fs::metadata(&path).map_or(0, |it| it.len());
+    let progress = Progress::start(&format!("checking the database, {}", size(bytes)));
     let Some(Examined { format, contents, .. }) = SqliteKv::examine(folder)? else {
         return Ok(Finding::Absent("there is none yet; `serve` makes it".to_owned()));
     };
-    let path = folder.join(DATABASE_FILE);
-    let bytes = fs::metadata(&path).map_or(0, |it| it.len());
+    drop(progress);
     let (kib, elapsed) = (grouped(bytes.div_ceil(1024)), milliseconds(since.elapsed()));
     let found = match contents {
         Some(Contents { commits, rows, .. }) => format!(

@@ -13,8 +13,8 @@ use std::{
 use serde_json::json;
 
 use super::{
-    call::seconds,
-    caller::{CallerArgs, CallerOrAdminArgs},
+    argument::{SessionName, number, seconds},
+    caller::CallerArgs,
     client::{Bearer, parse},
     file,
     output::Output,
@@ -30,10 +30,11 @@ Examples:
   shared-context ls ticket-7
   shared-context ls ticket-7 --as subagent:analysis --json | jq -r '.keys[].key'")]
 pub(crate) struct ListArguments {
-    /// The session
-    session: String,
+    /// The session [default: the one of `SHARED_CONTEXT_SESSION` or of the profile]
+    #[arg(default_value = SessionName::DEFAULT, hide_default_value = true)]
+    session: SessionName,
     #[command(flatten)]
-    caller: CallerOrAdminArgs,
+    caller: CallerArgs,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -47,12 +48,12 @@ Examples:
 
 In a pipe or a file there is the value and nothing else, also no line break.")]
 pub(crate) struct GetArguments {
-    /// The session
-    session: String,
+    /// The session; . is the default one
+    session: SessionName,
     /// The key
     key: String,
     #[command(flatten)]
-    caller: CallerOrAdminArgs,
+    caller: CallerArgs,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -66,8 +67,8 @@ Examples:
   git diff --stat | shared-context set ticket-7 changed --as subagent:review
   shared-context set ticket-7 lease 'review runs' --ttl 15m --as subagent:review")]
 pub(crate) struct SetArguments {
-    /// The session
-    session: String,
+    /// The session; . is the default one
+    session: SessionName,
     /// The key
     key: String,
     /// The value, or - for standard input [default: standard input]
@@ -77,10 +78,10 @@ pub(crate) struct SetArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "value")]
     file: Option<PathBuf>,
     /// How long it is kept: 90s, 15m, 1h, 30d [default: as long as the session]
-    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    #[arg(long, env = "SHARED_CONTEXT_SET_TTL", value_name = "TIME", value_parser = seconds)]
     ttl: Option<u64>,
     /// Only if the entry is at this version
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number)]
     if_version: Option<u64>,
     #[command(flatten)]
     caller: CallerArgs,
@@ -96,8 +97,8 @@ Examples:
 
 Its history keeps the last versions; `redact` removes a value everywhere.")]
 pub(crate) struct RemoveArguments {
-    /// The session
-    session: String,
+    /// The session; . is the default one
+    session: SessionName,
     /// The key
     key: String,
     #[command(flatten)]
@@ -110,6 +111,7 @@ pub(crate) struct RemoveArguments {
 pub(crate) fn list(arguments: &ListArguments, output: Output) -> Result<(), Problem> {
     let ListArguments { session, caller, server } = arguments;
     let server = server.server()?;
+    let session = &server.session(session)?;
     let bearer = caller.bearer(&server, session)?;
     answer(&server, session, &bearer, &json!({"action": "list_keys"}), output)
 }
@@ -118,6 +120,7 @@ pub(crate) fn list(arguments: &ListArguments, output: Output) -> Result<(), Prob
 pub(crate) fn get(arguments: &GetArguments, output: Output) -> Result<(), Problem> {
     let GetArguments { session, key, caller, server } = arguments;
     let server = server.server()?;
+    let session = &server.session(session)?;
     let bearer = caller.bearer(&server, session)?;
     let request = json!({"action": "read", "key": key});
     if output.is_json || io::stdout().is_terminal() {
@@ -133,7 +136,8 @@ pub(crate) fn set(arguments: &SetArguments, output: Output) -> Result<(), Proble
     let server = arguments.server.server()?;
     let value = arguments.value()?;
     let SetArguments { session, key, ttl, if_version, caller, .. } = arguments;
-    let bearer = caller.bearer(&server, session)?;
+    let session = &server.session(session)?;
+    let bearer = caller.participant_bearer(&server, session)?;
     let mut request = json!({"action": "write", "key": key, "value": value});
     if let Some(members) = request.as_object_mut() {
         members.extend(ttl.map(|it| ("ttl_seconds".to_owned(), it.into())));
@@ -146,7 +150,8 @@ pub(crate) fn set(arguments: &SetArguments, output: Output) -> Result<(), Proble
 pub(crate) fn remove(arguments: &RemoveArguments, output: Output) -> Result<(), Problem> {
     let RemoveArguments { session, key, caller, server } = arguments;
     let server = server.server()?;
-    let bearer = caller.bearer(&server, session)?;
+    let session = &server.session(session)?;
+    let bearer = caller.participant_bearer(&server, session)?;
     answer(&server, session, &bearer, &json!({"action": "delete", "key": key}), output)
 }
 

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{
-    caller::CallerOrAdminArgs,
+    argument::{SessionName, number},
+    caller::CallerArgs,
     client::parse,
     output::Output,
     problem::Problem,
@@ -22,15 +23,15 @@ Examples:
 A session keeps the last versions of each key, as many as its configuration
 says; those of entries that were deleted or expired as well.")]
 pub(crate) struct Arguments {
-    /// The session
-    session: String,
+    /// The session; . is the default one
+    session: SessionName,
     /// The key
     key: String,
     /// Only these
-    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = number)]
     versions: Vec<u64>,
     #[command(flatten)]
-    caller: CallerOrAdminArgs,
+    caller: CallerArgs,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -39,6 +40,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
     let Arguments { session, key, versions, caller, server } = arguments;
     let server = server.server()?;
+    let session = &server.session(session)?;
     let versions = (!versions.is_empty()).then_some(versions);
     let request = json!({"action": "read_history", "key": key, "versions": versions});
     let bearer = caller.bearer(&server, session)?;

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{
+    argument::SessionName,
     client::parse,
     output::Output,
     problem::Problem,
@@ -23,8 +24,9 @@ Examples:
 Of a long value only the beginning is shown; `call`, `history` and `--json` show
 all of it.")]
 pub(crate) struct Arguments {
-    /// The session
-    session: String,
+    /// The session [default: the one of `SHARED_CONTEXT_SESSION` or of the profile]
+    #[arg(default_value = SessionName::DEFAULT, hide_default_value = true)]
+    session: SessionName,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -33,12 +35,13 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
     let Arguments { session, server } = arguments;
     let server = server.server()?;
+    let session = &server.session(session)?;
     let admin = server.admin()?;
     let reply = server.tool(session, &admin, json!({"action": "inspect"}).to_string())?;
     output.answer(&reply, || {
         let inspection: Inspection = parse(&reply, &server.client)?;
-        let since = inspection.session.revision.saturating_sub(REVISIONS_SHOWN);
-        let request = json!({"action": "audit", "since": since, "limit": 1_000});
+        let after = inspection.session.revision.saturating_sub(REVISIONS_SHOWN);
+        let request = json!({"action": "audit", "after": after, "limit": 1_000});
         let changes = server.tool(session, &admin, request.to_string())?;
         let changes: AuditPage = parse(&changes, &server.client)?;
         Ok(format!("{}\n{}", inspection.human(output), changes.human(output)))

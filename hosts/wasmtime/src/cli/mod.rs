@@ -8,6 +8,7 @@
 //! Secrets are never arguments, because other users of a machine can see those. They come
 //! from the environment or from the data folder.
 
+mod argument;
 mod call;
 mod caller;
 mod client;
@@ -17,12 +18,15 @@ mod doctor;
 mod entry;
 mod event;
 mod file;
+mod generate;
 mod history;
 mod inspect;
 mod mcp;
 mod output;
 mod portable;
 mod problem;
+mod profile;
+mod progress;
 mod redact;
 mod reply;
 mod serve;
@@ -31,6 +35,7 @@ mod session;
 mod signals;
 mod snapshot;
 mod tls;
+mod variables;
 mod watch;
 
 use std::{
@@ -39,12 +44,15 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Parser, Subcommand, error::ErrorKind};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, error::ErrorKind};
 
 use self::{
     output::Output,
     problem::{EXIT_CODES, Problem},
 };
+
+/// The name of the program.
+const NAME: &str = "shared-context";
 
 const AFTER_HELP: &str = "\
 Begin:
@@ -54,20 +62,22 @@ Begin:
   shared-context call ticket-7 --as orchestrator \\
     '{\"action\":\"write\",\"key\":\"scope\",\"value\":\"Find the parameter.\"}'
 
-The environment, where an option is not given:
-  SHARED_CONTEXT_URL        the server's address
-  SHARED_CONTEXT_CA         the authority that an https server is signed by
-  SHARED_CONTEXT_DATA       the server's data folder
-  SHARED_CONTEXT_ADMIN_KEY  the operator's key; else the one in the data folder
+The environment:
+  SHARED_CONTEXT_ADMIN_KEY  the operator's key; else the one in the profile
+                            or in the data folder
   SHARED_CONTEXT_TOKEN      a participant's credential
+  SHARED_CONTEXT_SESSION    the default session, which is written as .
+  SHARED_CONTEXT_URL, …     each option has a variable, as its help says: an
+                            option comes first, then its variable, then the
+                            profile, then the default
   NO_COLOR                  no colours";
 
 /// Working memory that the agents of one session share: a durable server, and
 /// the commands to use it.
 #[derive(Debug, Parser)]
 #[command(
-    name = "shared-context",
-    bin_name = "shared-context",
+    name = NAME,
+    bin_name = NAME,
     version,
     max_term_width = 100,
     arg_required_else_help = true,
@@ -76,7 +86,13 @@ The environment, where an option is not given:
 )]
 struct Cli {
     /// Print one JSON document, for programs
-    #[arg(long, global = true, display_order = 900)]
+    #[arg(
+        long,
+        env = variables::JSON,
+        global = true,
+        display_order = 900,
+        value_parser = argument::switch
+    )]
     json: bool,
     #[command(subcommand)]
     command: Command,
@@ -105,16 +121,22 @@ enum Command {
     Export(portable::ExportArguments),
     Import(portable::ImportArguments),
     Redact(redact::Arguments),
+    Profile(profile::Arguments),
     Doctor(doctor::Arguments),
+    Completions(generate::CompletionsArguments),
+    Man(generate::ManArguments),
 }
 
 /// Runs the command that this process's arguments name.
 pub(crate) fn main() -> ExitCode {
     let arguments: Vec<OsString> = env::args_os().collect();
-    let is_json = arguments.iter().any(|it| it == OsStr::new("--json"));
-    let done = match Cli::try_parse_from(arguments) {
+    let is_json = arguments.iter().any(|it| it == OsStr::new("--json")) || variables::is_json();
+    let mut command = command();
+    let parsed = command.try_get_matches_from_mut(arguments);
+    let parsed = parsed.and_then(|it| Cli::from_arg_matches(&it));
+    let done = match parsed {
         Ok(cli) => run(cli.command, Output::new(cli.json)),
-        Err(error) => return usage(&error, is_json),
+        Err(error) => return usage(&error.format(&mut command), is_json),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -123,6 +145,11 @@ pub(crate) fn main() -> ExitCode {
             problem.exit_code()
         }
     }
+}
+
+/// Returns the command line as clap parses it.
+fn command() -> clap::Command {
+    variables::prepared(Cli::command())
 }
 
 fn run(command: Command, output: Output) -> Result<(), Problem> {
@@ -146,7 +173,10 @@ fn run(command: Command, output: Output) -> Result<(), Problem> {
         Command::Export(arguments) => portable::export(&arguments, output),
         Command::Import(arguments) => portable::import(&arguments, output),
         Command::Redact(arguments) => redact::run(&arguments, output),
+        Command::Profile(arguments) => profile::run(&arguments, output),
         Command::Doctor(arguments) => doctor::run(&arguments, output),
+        Command::Completions(arguments) => generate::completions(&arguments, output),
+        Command::Man(arguments) => generate::man(&arguments, output),
     }
 }
 
@@ -171,8 +201,6 @@ fn usage(error: &clap::Error, is_json: bool) -> ExitCode {
 mod tests {
     use std::fmt::Write as _;
 
-    use clap::CommandFactory as _;
-
     use super::*;
 
     fn helps(command: &mut clap::Command, name: &str, text: &mut String) {
@@ -187,7 +215,7 @@ mod tests {
     #[test]
     fn the_help_reads_well_at_80_columns() {
         let mut text = String::new();
-        let mut command = Cli::command().term_width(80);
+        let mut command = command().term_width(80);
         command.build();
         helps(&mut command, "", &mut text);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -202,11 +230,43 @@ mod tests {
             assert!(help.lines().all(|line| line.chars().count() <= 80), "it is wrapped: {help}");
             command.get_subcommands().for_each(check);
         }
-        check(&Cli::command());
+        check(&command());
+    }
+
+    /// The commands about a session that are always the operator's.
+    const OF_OPERATOR: &[&str] = &[
+        "token",
+        "inspect",
+        "export",
+        "create",
+        "update",
+        "archive",
+        "delete session",
+        "revoke",
+        "audit",
+    ];
+
+    /// Checks that a command about a session takes `--as`, or is the operator's.
+    #[test]
+    fn every_command_about_a_session_follows_one_rule() {
+        fn check(command: &clap::Command, parent: &str) {
+            let name = command.get_name();
+            let is_about = command
+                .get_positionals()
+                .any(|it| matches!(it.get_id().as_str(), "session" | "id"));
+            let option = command.get_arguments().find(|it| it.get_long() == Some("as"));
+            let is_caller = option.is_some_and(|it| it.get_id() == "participant");
+            let is_listed =
+                OF_OPERATOR.iter().any(|it| *it == name || *it == format!("{name} {parent}"));
+            assert_eq!(is_about, is_caller || is_listed, "{parent} {name}");
+            assert!(!(is_caller && is_listed), "{parent} {name}");
+            command.get_subcommands().for_each(|it| check(it, name));
+        }
+        check(&command(), "");
     }
 
     #[test]
     fn the_command_line_has_no_contradictions() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }

@@ -18,12 +18,14 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use super::problem::{Kind, Problem};
 
+mod table;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use self::table::table;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIMMED: Style = Style::new().dimmed();
@@ -38,8 +40,6 @@ const WIDTH_MAX: usize = 120;
 const WIDTH_MIN: usize = 40;
 /// The width when there is no terminal and `COLUMNS` is not set.
 const WIDTH_DEFAULT: usize = 80;
-/// The gap between the columns of a table.
-const COLUMN_GAP: u16 = 2;
 /// The width of a gauge, in characters.
 const GAUGE_WIDTH: u64 = 20;
 
@@ -110,9 +110,10 @@ impl Output {
         written(write!(out, "{text}{end}").and_then(|()| out.flush())).map(drop)
     }
 
-    /// Wraps `text`; its first line starts with `first`, the others with `indent`.
+    /// Wraps `text`; its first line starts with `first`, the others with `indent`. The date
+    /// and the time of an instant stay on one line.
     pub(crate) fn wrapped(self, first: &str, indent: &str, text: &str) -> String {
-        textwrap::fill(text, self.indented(first, indent))
+        textwrap::fill(&joined(text), self.indented(first, indent)).replace(JOINT, " ")
     }
 
     /// Wraps a next step as [`Output::wrapped`] does; commands in it stay on one line, so
@@ -308,37 +309,27 @@ pub(crate) fn gauge(tokens: u64, max_tokens: u64) -> String {
     )
 }
 
+/// Stands for the space in an instant while text is wrapped.
+const JOINT: char = '\u{f8ff}';
+
+/// Replaces the space between each date and its time by [`JOINT`].
+fn joined(text: &str) -> String {
+    let is_date =
+        |word: &str| word.len() == 10 && word.bytes().all(|it| it.is_ascii_digit() || it == b'-');
+    let mut words = text.split(' ');
+    let mut joined = words.next().unwrap_or_default().to_owned();
+    let mut last = joined.clone();
+    for word in words {
+        let is_time = is_date(&last) && word.starts_with(|c: char| c.is_ascii_digit());
+        joined.push(if is_time { JOINT } else { ' ' });
+        joined.push_str(word);
+        word.clone_into(&mut last);
+    }
+    joined
+}
+
 /// Formats an instant for people: to the second, without the `T` and `Z`.
 pub(crate) fn instant(rfc3339: &str) -> String {
     let whole = rfc3339.split(['.', 'Z']).next().unwrap_or_default();
     plain(whole).replacen('T', " ", 1)
-}
-
-/// Formats a table without borders. A header that starts with `#` names a column of
-/// numbers.
-pub(crate) fn table(output: Output, header: &[&str], rows: Vec<Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    // The gap after the last column is not printed.
-    let width = output.width.saturating_add(COLUMN_GAP.into());
-    table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
-    table.set_header(header.iter().map(|it| it.trim_start_matches('#')));
-    for (column, title) in table.column_iter_mut().zip(header) {
-        column.set_padding((0, COLUMN_GAP));
-        if title.starts_with('#') {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    for row in rows {
-        table.add_row(row.iter().map(|it| plain(it).into_owned()));
-    }
-    let mut text = String::new();
-    for (at, line) in table.lines().enumerate() {
-        let line = line.trim_end();
-        let _ = match at {
-            0 => writeln!(text, "{BOLD}{line}{BOLD:#}"),
-            _ => writeln!(text, "{line}"),
-        };
-    }
-    text
 }

@@ -14,10 +14,12 @@ use serde_json::json;
 use tempfile::NamedTempFile;
 
 use super::{
+    argument::SessionName,
     client::parse,
     file,
     output::{BOLD, GREEN, Output, counted},
     problem::{Kind, Problem},
+    progress::{Progress, size},
     reply::{CreatedSession, Human},
     server::ServerArgs,
 };
@@ -33,10 +35,11 @@ Examples:
 The document holds the configuration, all entries, their history and the
 snapshots, each with its digest; no credentials and no audit log.")]
 pub(crate) struct ExportArguments {
-    /// The session
-    session: String,
+    /// The session [default: the one of `SHARED_CONTEXT_SESSION` or of the profile]
+    #[arg(default_value = SessionName::DEFAULT, hide_default_value = true)]
+    session: SessionName,
     /// Write to this file [default: standard output]
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, env = "SHARED_CONTEXT_OUTPUT", value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
     server: ServerArgs,
@@ -56,7 +59,7 @@ pub(crate) struct ImportArguments {
     /// The document, or - for standard input
     file: PathBuf,
     /// The new session's id [default: the one it had]
-    #[arg(long = "as", value_name = "ID")]
+    #[arg(long = "as", env = "SHARED_CONTEXT_IMPORT_AS", value_name = "ID")]
     session: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
@@ -66,8 +69,12 @@ pub(crate) struct ImportArguments {
 pub(crate) fn export(arguments: &ExportArguments, output: Output) -> Result<(), Problem> {
     let ExportArguments { session, output: path, server } = arguments;
     let server = server.server()?;
+    let session = &server.session(session)?;
     let call = server.client.get(&["v1", "sessions", session, "export"], &[]);
-    let document = server.send(&call, Some(&server.admin()?))?;
+    let admin = server.admin()?;
+    let progress = Progress::start(&format!("exporting {session}"));
+    let document = server.send(&call, Some(&admin))?;
+    drop(progress);
     let Some(path) = path else {
         // The document is JSON with and without `--json`.
         return Output::exact(&document);
@@ -110,8 +117,11 @@ pub(crate) fn import(arguments: &ImportArguments, output: Output) -> Result<(), 
     }
     let document = file::read(file, "the document")?;
     let query: Vec<_> = session.iter().map(|it| ("session_id", it.clone())).collect();
+    let size = size(u64::try_from(document.len()).unwrap_or(u64::MAX));
+    let progress = Progress::start(&format!("importing {}, {size}", file::name(file)));
     let call = server.client.post_to(&["v1", "sessions", "import"], &query, document);
     let reply = server.send(&call, Some(&admin))?;
+    drop(progress);
     output.answer(&reply, || {
         let made: CreatedSession = parse(&reply, &server.client)?;
         Ok(format!("{GREEN}✓{GREEN:#} imported {}", made.human(output)))

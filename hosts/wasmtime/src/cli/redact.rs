@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::{
-    caller::CallerOrAdminArgs,
+    argument::{SessionName, number},
+    caller::CallerArgs,
     client::parse,
     confirm::confirm,
     file,
@@ -29,8 +30,8 @@ the digest of what it was and the reason. Of rounds every text goes that has
 what the file holds in it: values, names, paths and provenances, of states and
 deltas. Documents that were exported keep it.")]
 pub(crate) struct Arguments {
-    /// The session
-    session: String,
+    /// The session; . is the default one
+    session: SessionName,
     /// The key
     #[arg(required_unless_present = "in_rounds")]
     key: Option<String>,
@@ -39,16 +40,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "revision"])]
     in_rounds: Option<PathBuf>,
     /// Why, in a line; it is kept, so it must not repeat the value
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, env = "SHARED_CONTEXT_REASON", value_name = "TEXT")]
     reason: String,
     /// Only the value that was written at this revision
-    #[arg(long, value_name = "REVISION")]
+    #[arg(long, value_name = "REVISION", value_parser = number)]
     revision: Option<u64>,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
-    caller: CallerOrAdminArgs,
+    caller: CallerArgs,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -57,6 +58,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
     let Arguments { session, key, in_rounds, reason, revision, yes, caller, server } = arguments;
     let server = server.server()?;
+    let session = &server.session(session)?;
     let bearer = caller.bearer(&server, session)?;
     if let Some(path) = in_rounds {
         let text = file::read(path, "the text")?;

@@ -5,7 +5,7 @@
 //! nor values.
 
 use std::{
-    env,
+    env, fs,
     io::{self, IsTerminal},
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
@@ -16,15 +16,19 @@ use anstream::AutoStream;
 use clap::ValueEnum;
 use http::Uri;
 use serde_json::json;
-use shared_context_wasmtime::{Server, ServerOptions, folder::SECRETS_FILE};
-use shared_context_wire::http::{RateLimit, parse_public_url, parse_rate};
+use shared_context_wasmtime::{
+    Server, ServerOptions,
+    folder::{DATABASE_FILE, SECRETS_FILE},
+};
+use shared_context_wire::http::{CorsOrigins, RateLimit, parse_public_url, parse_rate};
 use tracing_subscriber::EnvFilter;
 
 use super::{
-    call::seconds,
+    argument::seconds,
     client::LISTEN_DEFAULT,
     output::{BOLD, DIMMED, GREEN, Output},
     problem::{Kind, Problem},
+    progress::{Progress, size},
     server::data_folder,
     signals::{Signals, no_thread},
 };
@@ -63,37 +67,72 @@ SHARED_CONTEXT_LOG chooses log lines, such as warn or info,shared_context=debug.
 pub(crate) struct Arguments {
     /// Address and port to listen on, or a port of this machine; port 0 takes any
     /// free one
-    #[arg(long, value_name = "ADDRESS", default_value = LISTEN_DEFAULT, value_parser = address)]
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_LISTEN",
+        value_name = "ADDRESS",
+        default_value = LISTEN_DEFAULT,
+        value_parser = address
+    )]
     listen: SocketAddr,
     /// Where everything is kept [default: the user's data folder]
-    #[arg(long, env = "SHARED_CONTEXT_DATA", value_name = "DIR", hide_env = true)]
+    #[arg(long, env = "SHARED_CONTEXT_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
     /// The address of a proxy in front, as its clients write it: /mcp takes requests
     /// for that name too
-    #[arg(long, value_name = "URL", value_parser = parse_public_url)]
+    #[arg(long, env = "SHARED_CONTEXT_PUBLIC_URL", value_name = "URL", value_parser = parse_public_url)]
     public_url: Option<Uri>,
+    /// The origins whose web pages may use the server from a browser, with commas
+    /// between them, such as `https://app.example.com`; * for every page
+    #[arg(
+        long,
+        value_name = "ORIGINS",
+        env = "SHARED_CONTEXT_CORS_ORIGINS",
+        default_value = "",
+        hide_default_value = true,
+        value_parser = CorsOrigins::parse
+    )]
+    cors_origins: CorsOrigins,
     /// How many requests a second each participant may make, and twice that at
     /// once, beside 64 live streams; all participants of a session together have
     /// eight times that; off for any number of each
-    #[arg(long, value_name = "N|off", default_value = "200", value_parser = rate)]
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_RATE",
+        value_name = "N|off",
+        default_value = "200",
+        value_parser = rate
+    )]
     rate: Rate,
     /// How many connections there may be at a time, 1 to 65536, as far as `ulimit -n`
     /// allows; one more closes the one that has been idle the longest
-    #[arg(long, value_name = "N", default_value = "4096", value_parser = connections)]
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_CONNECTIONS_MAX",
+        value_name = "N",
+        default_value = "4096",
+        value_parser = connections
+    )]
     connections_max: usize,
     /// How long a client may take to send the head of a request, and a connection may
     /// be idle, from 1s to 1h
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = head_time)]
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_HEAD_TIME_MAX",
+        value_name = "TIME",
+        default_value = "60s",
+        value_parser = head_time
+    )]
     head_time_max: Duration,
     /// The most MiB the database may take on the disk [default: no limit]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=DISK_MIB_MAX))]
+    #[arg(long, env = "SHARED_CONTEXT_DISK_MAX_MIB", value_name = "N", value_parser = disk_mib)]
     disk_max_mib: Option<u64>,
     /// Begin with what there is although acknowledged writes are missing or damaged,
     /// and log what is lost; a damaged database is kept under another name
     #[arg(long)]
     accept_loss: bool,
     /// The form of the log on standard error
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, env = "SHARED_CONTEXT_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
 }
 
@@ -117,6 +156,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     let mut options = options(&folder, arguments.listen);
     options.rate_limit = arguments.rate.0;
     options.public_url.clone_from(&arguments.public_url);
+    options.cors_origins.clone_from(&arguments.cors_origins);
     options.connections_max = arguments.connections_max;
     options.head_time_max = arguments.head_time_max;
     options.storage.accepts_loss = arguments.accept_loss;
@@ -125,7 +165,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     let runtime = tokio::runtime::Runtime::new().map_err(|error| no_thread(&error))?;
     runtime.block_on(async {
         let mut signals = Signals::new()?;
+        let bytes = fs::metadata(folder.join(DATABASE_FILE)).map_or(0, |it| it.len());
+        let progress = Progress::start(&format!("starting, with {} to check", size(bytes)));
         let server = Server::start(options).await?;
+        drop(progress);
         let folder = folder.canonicalize().unwrap_or(folder);
         greet(&server, &folder, is_key_kept, arguments.listen, output)?;
         tracing::info!(url = server.url(), data = %folder.display(), "started");
@@ -230,8 +273,8 @@ fn first_call(url: &str, key: &str) -> String {
 pub(crate) fn start_log(format: LogFormat, usual: &str) -> Result<(), Problem> {
     let filter = env::var("SHARED_CONTEXT_LOG").ok().filter(|it| !it.is_empty());
     let filter = EnvFilter::builder().parse(filter.as_deref().unwrap_or(usual));
-    let filter = filter.map_err(|error| {
-        Problem::usage(format!("SHARED_CONTEXT_LOG is not a choice of log lines: {error}"))
+    let filter = filter.map_err(|_| {
+        Problem::usage("SHARED_CONTEXT_LOG is not a choice of log lines")
             .next("write it like warn, or info,shared_context=debug")
     })?;
     let is_coloured = AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
@@ -271,6 +314,12 @@ fn connections(text: &str) -> Result<usize, String> {
     count.ok_or_else(|| format!("write a number from 1 to {CONNECTIONS_MAX}"))
 }
 
+/// Parses the limit of the database on the disk.
+fn disk_mib(text: &str) -> Result<u64, String> {
+    let count = text.parse().ok().filter(|it| (1..=DISK_MIB_MAX).contains(it));
+    count.ok_or_else(|| format!("write a number of MiB from 1 to {DISK_MIB_MAX}"))
+}
+
 /// Parses the time limit for a request head.
 fn head_time(text: &str) -> Result<Duration, String> {
     let seconds = seconds(text).ok().filter(|it| (1..=HEAD_SECONDS_MAX).contains(it));
@@ -308,6 +357,7 @@ mod tests {
     fn a_limit_that_makes_no_sense_is_refused_with_those_that_do() {
         for (flag, good, bad, hint) in [
             ("--connections-max", ["1", "65536"], ["0", "65537", "-1", "many"], "from 1 to 65536"),
+            ("--disk-max-mib", ["1", "16777216"], ["0", "16777217", "-1", "all"], "from 1 to"),
             ("--head-time-max", ["1s", "1h"], ["0s", "3601s", "60", "soon"], "from 1s to 1h"),
         ] {
             for value in good {

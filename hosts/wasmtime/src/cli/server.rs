@@ -1,9 +1,14 @@
-//! The server that a command calls, and its credentials.
+//! The server that a command calls, its credentials and its default session.
 //!
-//! # Invariant
+//! Of each setting an option comes first, then its variable, then the profile, then the
+//! default. A data folder that is named comes before the profile: its server is meant.
 //!
-//! The admin key found in a data folder is sent only to the server of that folder or to
-//! this machine. To send one elsewhere, the operator sets `SHARED_CONTEXT_ADMIN_KEY`.
+//! # Invariants
+//!
+//! - The admin key found in a data folder is sent only to the server of that folder or to
+//!   this machine. To send one elsewhere, the operator sets `SHARED_CONTEXT_ADMIN_KEY` or
+//!   has it in a profile.
+//! - Nothing of a profile is used for another address than its own.
 
 use std::{
     env,
@@ -13,32 +18,32 @@ use std::{
 use shared_context_wasmtime::folder::{self, Secrets, ServerFile};
 
 use super::{
+    argument::SessionName,
     client::{Answer, Bearer, Call, Client, LISTEN_DEFAULT},
     problem::{Kind, Problem},
+    profile::{Profile, ProfileFileArgs},
 };
 
 /// The options that choose a server.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ServerArgs {
-    /// The server's address [default: that of the server running on the data
-    /// folder, else `http://127.0.0.1:8787`]
+    /// The server's address [default: that of the profile, else of the server
+    /// running on the data folder, else `http://127.0.0.1:8787`]
     #[arg(
         long,
         env = "SHARED_CONTEXT_URL",
         value_name = "URL",
         global = true,
-        hide_env = true,
         help_heading = "Which server"
     )]
     url: Option<String>,
     /// A PEM file with the authority that signed an https server's certificate
-    /// [default: the authorities that this machine trusts]
+    /// [default: that of the profile, else the authorities that this machine trusts]
     #[arg(
         long,
         env = "SHARED_CONTEXT_CA",
         value_name = "FILE",
         global = true,
-        hide_env = true,
         help_heading = "Which server"
     )]
     ca: Option<PathBuf>,
@@ -49,10 +54,21 @@ pub(crate) struct ServerArgs {
         env = "SHARED_CONTEXT_DATA",
         value_name = "DIR",
         global = true,
-        hide_env = true,
         help_heading = "Which server"
     )]
     data: Option<PathBuf>,
+    /// A server by name, see `shared-context profile` [default: the one of
+    /// `profile use`]
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_PROFILE",
+        value_name = "NAME",
+        global = true,
+        help_heading = "Which server"
+    )]
+    profile: Option<String>,
+    #[command(flatten)]
+    profiles: ProfileFileArgs,
 }
 
 /// The source of a server's address.
@@ -60,6 +76,8 @@ pub(crate) struct ServerArgs {
 enum AddressSource {
     /// An option or the environment names it.
     Named,
+    /// It is that of the profile.
+    Profile,
     /// The running server wrote it to the data folder.
     InFolder,
     /// It is the default address.
@@ -72,6 +90,8 @@ pub(crate) struct Server {
     pub(crate) client: Client,
     folder: Option<PathBuf>,
     source: AddressSource,
+    /// The profile whose address it is.
+    profile: Option<Profile>,
 }
 
 impl ServerArgs {
@@ -81,25 +101,43 @@ impl ServerArgs {
     }
 
     /// Finds the server, without calling it.
+    ///
+    /// # Errors
+    ///
+    /// The profile or its file is invalid, or the address or the file of the authority.
     pub(crate) fn server(&self) -> Result<Server, Problem> {
         let folder = self.folder().ok();
-        let named = self.url.as_deref().filter(|it| !it.is_empty());
+        let profile = self.profile()?;
         let running = || folder.as_deref().and_then(ServerFile::read);
-        let (url, source) = match named {
-            Some(url) => (url.to_owned(), AddressSource::Named),
-            None => match running() {
+        let (url, source) = match (&self.url, &profile) {
+            (Some(url), _) => (url.clone(), AddressSource::Named),
+            (None, Some(profile)) if self.data.is_none() => {
+                (profile.url.clone(), AddressSource::Profile)
+            }
+            _ => match running() {
                 Some(file) => (file.url, AddressSource::InFolder),
                 None => (format!("http://{LISTEN_DEFAULT}"), AddressSource::Default),
             },
         };
-        let ca = self.ca.as_deref().filter(|it| !it.as_os_str().is_empty());
-        Ok(Server { client: Client::new(&url, ca)?, folder, source })
+        let is_same = |it: &Profile| it.url.trim_end_matches('/') == url.trim_end_matches('/');
+        let profile = profile.filter(is_same);
+        let ca = self.ca.as_deref().or(profile.as_ref().and_then(|it| it.ca.as_deref()));
+        Ok(Server { client: Client::new(&url, ca)?, folder, source, profile })
+    }
+
+    /// Returns the profile that is named, or the one that is used by default.
+    fn profile(&self) -> Result<Option<Profile>, Problem> {
+        if self.profile.is_none() && !self.profiles.is_there() {
+            return Ok(None);
+        }
+        let file = self.profiles.read()?;
+        Ok(file.chosen(self.profile.as_deref())?.cloned())
     }
 }
 
 /// Returns `named`, or the user's data folder.
 pub(crate) fn data_folder(named: Option<&Path>) -> Result<PathBuf, Problem> {
-    match named.filter(|it| !it.as_os_str().is_empty()) {
+    match named {
         Some(folder) => Ok(folder.to_owned()),
         None => Ok(folder::default_folder()?),
     }
@@ -112,8 +150,9 @@ impl Server {
     ///
     /// There is no key, or the server is unreachable.
     pub(crate) fn admin(&self) -> Result<Bearer, Problem> {
-        if let Some(key) = variable("SHARED_CONTEXT_ADMIN_KEY") {
-            return Ok(Bearer(key));
+        let of_profile = || self.profile.as_ref()?.admin_key.clone();
+        if let Some(key) = variable("SHARED_CONTEXT_ADMIN_KEY").map(Bearer).or_else(of_profile) {
+            return Ok(key);
         }
         if self.source != AddressSource::InFolder && !self.client.is_local() {
             return Err(no_admin_key(format!(
@@ -121,7 +160,7 @@ impl Server {
                  machines",
                 self.client.url()
             ))
-            .next("set SHARED_CONTEXT_ADMIN_KEY"));
+            .next("set SHARED_CONTEXT_ADMIN_KEY, or keep it in a profile of this address"));
         }
         let kept = self.folder.as_deref().map_or(Ok(None), Secrets::read);
         if let Some(secrets) = kept.map_err(|error| no_admin_key(error.to_string()))? {
@@ -136,9 +175,9 @@ impl Server {
         .next("name the data folder of the server with --data, or set SHARED_CONTEXT_ADMIN_KEY"))
     }
 
-    /// Returns true if an option or the environment names the server.
+    /// Returns true if an option, the environment or a profile names the server.
     pub(crate) fn is_named(&self) -> bool {
-        self.source == AddressSource::Named
+        matches!(self.source, AddressSource::Named | AddressSource::Profile)
     }
 
     /// Returns true if a server is known to be there: its address is not just the default
@@ -147,9 +186,25 @@ impl Server {
         self.source != AddressSource::Default
     }
 
-    /// Returns the credential of `SHARED_CONTEXT_TOKEN`, if it is set.
-    pub(crate) fn participant() -> Option<Bearer> {
-        variable("SHARED_CONTEXT_TOKEN").map(Bearer)
+    /// Returns the credential of `SHARED_CONTEXT_TOKEN`, or else that of the profile.
+    pub(crate) fn participant(&self) -> Option<Bearer> {
+        let of_profile = || self.profile.as_ref()?.token.clone();
+        variable("SHARED_CONTEXT_TOKEN").map(Bearer).or_else(of_profile)
+    }
+
+    /// Returns the id of the session that is named. A dot stands for the session of
+    /// `SHARED_CONTEXT_SESSION`, or else of the profile.
+    ///
+    /// # Errors
+    ///
+    /// There is no default session.
+    pub(crate) fn session(&self, name: &SessionName) -> Result<String, Problem> {
+        let of_profile = || self.profile.as_ref()?.session.clone();
+        let default = || variable("SHARED_CONTEXT_SESSION").or_else(of_profile);
+        name.id().map(str::to_owned).or_else(default).ok_or_else(|| {
+            Problem::new(Kind::Usage, "NO_SESSION", "nothing says which session")
+                .next("name one, or set SHARED_CONTEXT_SESSION, or have one in the profile")
+        })
     }
 
     /// Calls `/healthz` and returns its body.
@@ -188,6 +243,7 @@ impl Server {
             }
             let found = match self.source {
                 AddressSource::Named => "as --url or SHARED_CONTEXT_URL says",
+                AddressSource::Profile => "as the profile says",
                 AddressSource::InFolder => "where the server of the data folder said it listens",
                 AddressSource::Default => "the default address",
             };

@@ -1,12 +1,14 @@
-//! `session`: creates, lists, archives and deletes sessions, for the operator.
+//! `session`: creates, lists, updates, archives and deletes sessions, for the operator.
 
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use serde_json::value::RawValue;
+use serde_json::{error::Category, value::RawValue};
 
 use super::{
-    client::{Bearer, Call, parse},
+    argument::{SessionName, number},
+    caller::CallerArgs,
+    client::{Call, parse},
     confirm::confirm,
     file,
     output::{BOLD, GREEN, Output, YELLOW, counted, remark},
@@ -15,7 +17,7 @@ use super::{
     server::{Server, ServerArgs},
 };
 
-/// Create, show, archive and delete sessions
+/// Create, show, update, archive and delete sessions
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
@@ -23,7 +25,7 @@ use super::{
 Examples:
   shared-context session create ticket-7
   shared-context session list
-  shared-context session audit ticket-7 --since 12
+  shared-context session audit ticket-7 --after 12
   shared-context session delete ticket-7 --yes"
 )]
 pub(crate) struct Arguments {
@@ -58,7 +60,7 @@ models do that use it. A session never changes how it counts.")]
         /// 1 to 128 of A-Z a-z 0-9 . _ - starting with a letter or digit
         id: String,
         /// The configuration: JSON, a file with JSON, or - for standard input
-        #[arg(long, value_name = "JSON|FILE")]
+        #[arg(long, env = "SHARED_CONTEXT_CONFIG", value_name = "JSON|FILE")]
         config: Option<PathBuf>,
     },
     /// List sessions, in the order of their ids
@@ -71,10 +73,16 @@ Examples:
   shared-context session list --json | jq -r '.sessions[].session_id'")]
     List {
         /// Only those after this id
-        #[arg(long, value_name = "ID")]
+        #[arg(long, env = "SHARED_CONTEXT_AFTER", value_name = "ID")]
         after: Option<String>,
         /// At most this many, up to 1000
-        #[arg(long, value_name = "N", default_value_t = 100)]
+        #[arg(
+            long,
+            env = "SHARED_CONTEXT_LIMIT",
+            value_name = "N",
+            default_value_t = 100,
+            value_parser = number
+        )]
         limit: u64,
         #[command(flatten)]
         filter: Filter,
@@ -85,14 +93,33 @@ Examples:
   shared-context session show ticket-7
   shared-context session show ticket-7 --json | jq .config")]
     Show {
-        /// The session
-        id: String,
+        /// The session; . is the default one
+        id: SessionName,
+        #[command(flatten)]
+        caller: CallerArgs,
+    },
+    /// Change a session's configuration
+    #[command(after_help = "\
+Examples:
+  shared-context session update ticket-7 --config '{\"keys_max\":2000}'
+  shared-context session update ticket-7 --config limits.json
+
+What the configuration leaves out stays, and null restores a default.
+`shared-context session create --help` shows every member. All of it can change,
+except how tokens are counted. What is over a lower limit stays; history beyond
+what is now kept is removed at once.")]
+    Update {
+        /// The session; . is the default one
+        id: SessionName,
+        /// What changes: JSON, a file with JSON, or - for standard input
+        #[arg(long, env = "SHARED_CONTEXT_CONFIG", value_name = "JSON|FILE")]
+        config: PathBuf,
     },
     /// Make a session read-only, for good
     #[command(after_help = "Example:\n  shared-context session archive ticket-7")]
     Archive {
-        /// The session
-        id: String,
+        /// The session; . is the default one
+        id: SessionName,
     },
     /// Delete a session and all it holds
     #[command(after_help = "\
@@ -100,8 +127,8 @@ Examples:
   shared-context session delete ticket-7         asks first
   shared-context session delete ticket-7 --yes   for scripts")]
     Delete {
-        /// The session
-        id: String,
+        /// The session; . is the default one
+        id: SessionName,
         /// Do not ask
         #[arg(long, short)]
         yes: bool,
@@ -112,22 +139,22 @@ Example:
   shared-context session revoke ticket-7
   shared-context token ticket-7 orchestrator   a new one")]
     Revoke {
-        /// The session
-        id: String,
+        /// The session; . is the default one
+        id: SessionName,
     },
     /// Show who changed what and when, without values; the last 1000 changes are kept
     #[command(after_help = "\
 Examples:
   shared-context session audit ticket-7
-  shared-context session audit ticket-7 --since 12 --limit 1000")]
+  shared-context session audit ticket-7 --after 12 --limit 1000")]
     Audit {
-        /// The session
-        id: String,
+        /// The session; . is the default one
+        id: SessionName,
         /// Only changes after this revision
-        #[arg(long, value_name = "REVISION")]
-        since: Option<u64>,
+        #[arg(long, env = "SHARED_CONTEXT_AUDIT_AFTER", value_name = "REVISION", value_parser = number)]
+        after: Option<u64>,
         /// At most this many, up to 1000
-        #[arg(long, value_name = "N")]
+        #[arg(long, env = "SHARED_CONTEXT_LIMIT", value_name = "N", value_parser = number)]
         limit: Option<u64>,
     },
 }
@@ -138,19 +165,20 @@ struct Filter {
     /// Only the active, or only the archived ones
     #[arg(
         long,
+        env = "SHARED_CONTEXT_STATUS",
         value_name = "active|archived",
         value_parser = ["active", "archived"],
         hide_possible_values = true
     )]
     status: Option<String>,
     /// Only those whose id starts with this
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, env = "SHARED_CONTEXT_PREFIX", value_name = "TEXT")]
     prefix: Option<String>,
     /// Only those that last changed before, in RFC 3339
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, env = "SHARED_CONTEXT_CHANGED_BEFORE", value_name = "TIME")]
     changed_before: Option<String>,
     /// Only those that changed after, in RFC 3339
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, env = "SHARED_CONTEXT_CHANGED_AFTER", value_name = "TIME")]
     changed_after: Option<String>,
 }
 
@@ -162,17 +190,22 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
         Command::List { after, limit, filter } => {
             list(&server, after.as_deref(), *limit, filter, output)
         }
-        Command::Show { id } => show(&server, id, output),
+        Command::Show { id, caller } => show(&server, &server.session(id)?, caller, output),
+        Command::Update { id, config } => update(&server, &server.session(id)?, config, output),
         Command::Archive { id } => {
+            let id = &server.session(id)?;
             let call = server.client.post(&["v1", "sessions", id, "archive"], "{}");
             step(&server, &call, output, "is archived: it can be read, not changed")
         }
         Command::Revoke { id } => {
+            let id = &server.session(id)?;
             let call = server.client.post(&["v1", "sessions", id, "revoke"], "{}");
             step(&server, &call, output, "takes none of the credentials issued so far any more")
         }
-        Command::Delete { id, yes } => delete(&server, id, *yes, output),
-        Command::Audit { id, since, limit } => audit(&server, id, *since, *limit, output),
+        Command::Delete { id, yes } => delete(&server, &server.session(id)?, *yes, output),
+        Command::Audit { id, after, limit } => {
+            audit(&server, &server.session(id)?, *after, *limit, output)
+        }
     }
 }
 
@@ -193,6 +226,16 @@ fn create(server: &Server, id: &str, config: Option<&Path>, output: Output) -> R
     })
 }
 
+fn update(server: &Server, id: &str, config: &Path, output: Output) -> Result<(), Problem> {
+    let body = format!(r#"{{"config":{}}}"#, read_config(config)?);
+    let call = server.client.patch(&["v1", "sessions", id], body);
+    let reply = server.send(&call, Some(&server.admin()?))?;
+    output.answer(&reply, || {
+        let session: Session = parse(&reply, &server.client)?;
+        Ok(format!("{GREEN}✓{GREEN:#} updated {}", session.human(output)))
+    })
+}
+
 /// Reads a configuration. Only the JSON syntax is checked here; the server validates the
 /// rest.
 fn read_config(path: &Path) -> Result<Box<RawValue>, Problem> {
@@ -204,8 +247,21 @@ fn read_config(path: &Path) -> Result<Box<RawValue>, Problem> {
     };
     let place = if inline.is_some() { "--config".to_owned() } else { file::name(path) };
     RawValue::from_string(text.trim().to_owned()).map_err(|error| {
-        Problem::usage(format!("the configuration in {place} is not JSON: {error}"))
-            .next("`shared-context session create --help` shows one")
+        let (line, column) = (error.line(), error.column());
+        let message = match error.classify() {
+            Category::Eof => {
+                format!(
+                    "the configuration in {place} is not JSON: it ends too early, in line {line}"
+                )
+            }
+            _ => format!(
+                "the configuration in {place} is not JSON: see line {line}, at character {column}"
+            ),
+        };
+        Problem::usage(message).next(
+            "write it like {\"keys_max\": 50}, with quotes around names and commas between \
+             them; `shared-context session create --help` shows more",
+        )
     })
 }
 
@@ -247,18 +303,10 @@ fn list(
     })
 }
 
-fn show(server: &Server, id: &str, output: Output) -> Result<(), Problem> {
+fn show(server: &Server, id: &str, caller: &CallerArgs, output: Output) -> Result<(), Problem> {
     let call = server.client.get(&["v1", "sessions", id], &[]);
-    let reply = server.send(&call, Some(&admin_or_participant(server)?))?;
+    let reply = server.send(&call, Some(&caller.bearer(server, id)?))?;
     output.answer(&reply, || Ok(parse::<Session>(&reply, &server.client)?.human(output)))
-}
-
-/// Returns the admin key, or else the participant's credential.
-fn admin_or_participant(server: &Server) -> Result<Bearer, Problem> {
-    match (server.admin(), Server::participant()) {
-        (Err(_), Some(credential)) => Ok(credential),
-        (admin, _) => admin,
-    }
 }
 
 /// Performs a step in the life of a session and prints the result.
@@ -288,11 +336,11 @@ fn delete(server: &Server, id: &str, yes: bool, output: Output) -> Result<(), Pr
 fn audit(
     server: &Server,
     id: &str,
-    since: Option<u64>,
+    after: Option<u64>,
     limit: Option<u64>,
     output: Output,
 ) -> Result<(), Problem> {
-    let query: Vec<(&str, String)> = [("since", since), ("limit", limit)]
+    let query: Vec<(&str, String)> = [("after", after), ("limit", limit)]
         .into_iter()
         .filter_map(|(name, number)| Some((name, number?.to_string())))
         .collect();
@@ -300,8 +348,8 @@ fn audit(
     let reply = server.send(&call, Some(&server.admin()?))?;
     output.answer(&reply, || {
         let page: AuditPage = parse(&reply, &server.client)?;
-        if let Some(next) = page.next_since {
-            remark(&format!("there are more: --since {next}"));
+        if let Some(next) = page.next_after {
+            remark(&format!("there are more: --after {next}"));
         }
         Ok(page.human(output))
     })

@@ -5,7 +5,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
-    caller::{CallerArgs, CallerOrAdminArgs},
+    argument::SessionName,
+    caller::CallerArgs,
     client::{Bearer, parse},
     confirm::confirm,
     output::{BOLD, Output, YELLOW, plain},
@@ -47,12 +48,12 @@ Examples:
   shared-context snapshot take ticket-7 v2 --note 'all experts done' \\
     --as orchestrator")]
     Take {
-        /// The session
-        session: String,
+        /// The session; . is the default one
+        session: SessionName,
         /// 1 to 64 of A-Z a-z 0-9 . _ - starting with a letter or digit
         label: String,
         /// What to remember about it
-        #[arg(long, value_name = "TEXT")]
+        #[arg(long, env = "SHARED_CONTEXT_NOTE", value_name = "TEXT")]
         note: Option<String>,
         #[command(flatten)]
         caller: CallerArgs,
@@ -63,10 +64,10 @@ Examples:
   shared-context snapshot list ticket-7
   shared-context snapshot list ticket-7 --json | jq -r '.snapshots[].label'")]
     List {
-        /// The session
-        session: String,
+        /// The session; . is the default one
+        session: SessionName,
         #[command(flatten)]
-        caller: CallerOrAdminArgs,
+        caller: CallerArgs,
     },
     /// Show what a snapshot holds, or one entry of it
     #[command(after_help = "\
@@ -74,14 +75,14 @@ Examples:
   shared-context snapshot read ticket-7 before-review
   shared-context snapshot read ticket-7 before-review scope")]
     Read {
-        /// The session
-        session: String,
+        /// The session; . is the default one
+        session: SessionName,
         /// The snapshot
         label: String,
         /// Only this entry
         key: Option<String>,
         #[command(flatten)]
-        caller: CallerOrAdminArgs,
+        caller: CallerArgs,
     },
     /// Show what differs between two snapshots, or between one and now
     #[command(after_help = "\
@@ -91,14 +92,14 @@ Examples:
 
 A line per key: + added, - removed, ~ changed, with its gain or loss of tokens.")]
     Diff {
-        /// The session
-        session: String,
+        /// The session; . is the default one
+        session: SessionName,
         /// The earlier snapshot
         from: String,
         /// The later one [default: the entries as they are now]
         to: Option<String>,
         #[command(flatten)]
-        caller: CallerOrAdminArgs,
+        caller: CallerArgs,
     },
     /// Make the entries what they were, in one change
     #[command(after_help = "\
@@ -108,8 +109,8 @@ Example:
 What differs is written again as new versions, what was not there is deleted.
 The history keeps what was there before.")]
     Restore {
-        /// The session
-        session: String,
+        /// The session; . is the default one
+        session: SessionName,
         /// The snapshot
         label: String,
         #[command(flatten)]
@@ -121,8 +122,8 @@ Examples:
   shared-context snapshot delete ticket-7 v1 --as orchestrator   asks first
   shared-context snapshot delete ticket-7 v1 --as orchestrator --yes")]
     Delete {
-        /// The session
-        session: String,
+        /// The session; . is the default one
+        session: SessionName,
         /// The snapshot
         label: String,
         /// Do not ask
@@ -138,16 +139,19 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     let server = arguments.server.server()?;
     match &arguments.command {
         Command::Take { session, label, note, caller } => {
+            let session = &server.session(session)?;
             let request = json!({"action": "snapshot", "label": label, "note": note});
-            let bearer = caller.bearer(&server, session)?;
+            let bearer = caller.participant_bearer(&server, session)?;
             answer::<SnapshotInfo>(&server, session, &bearer, &request, output)
         }
         Command::List { session, caller } => {
+            let session = &server.session(session)?;
             let request = json!({"action": "list_snapshots"});
             let bearer = caller.bearer(&server, session)?;
             answer::<Snapshots>(&server, session, &bearer, &request, output)
         }
         Command::Read { session, label, key, caller } => {
+            let session = &server.session(session)?;
             let request = json!({"action": "read_snapshot", "label": label, "key": key});
             let bearer = caller.bearer(&server, session)?;
             match key {
@@ -156,17 +160,20 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
             }
         }
         Command::Diff { session, from, to, caller } => {
+            let session = &server.session(session)?;
             let request = json!({"action": "diff_snapshots", "from": from, "to": to});
             let bearer = caller.bearer(&server, session)?;
             answer::<Diff>(&server, session, &bearer, &request, output)
         }
         Command::Restore { session, label, caller } => {
+            let session = &server.session(session)?;
             let request = json!({"action": "restore_snapshot", "label": label});
-            let bearer = caller.bearer(&server, session)?;
+            let bearer = caller.participant_bearer(&server, session)?;
             answer::<RestoreReply>(&server, session, &bearer, &request, output)
         }
         Command::Delete { session, label, yes, caller } => {
-            let bearer = caller.bearer(&server, session)?;
+            let session = &server.session(session)?;
+            let bearer = caller.participant_bearer(&server, session)?;
             confirm(*yes, "deleting a snapshot", || {
                 let (label, session) = (plain(label), plain(session));
                 Ok(format!("{YELLOW}Delete{YELLOW:#} snapshot {BOLD}{label}{BOLD:#} of {session}?"))

@@ -45,14 +45,16 @@ use self::{
     upstream::{Caller, Upstream},
 };
 use super::{
+    argument::SessionName,
+    caller::{self, CallerArgs},
     output::remark,
     problem::Problem,
     serve::{self, LogFormat},
-    server::{Server, ServerArgs},
+    server::ServerArgs,
     signals::{no_thread, on_signal},
 };
 
-/// The default participant.
+/// The participant that an operator's agent is.
 const PARTICIPANT_DEFAULT: &str = "orchestrator";
 /// The default log filter of a server that is started here, used when `SHARED_CONTEXT_LOG`
 /// is not set.
@@ -77,21 +79,21 @@ The configuration of a desktop agent or an editor:
   {\"mcpServers\": {\"shared-context\": {
     \"command\": \"shared-context\", \"args\": [\"mcp\", \"notes\"]}}}
 
+Without a credential and without --as the agent is the orchestrator.
+
 The session is created if it does not exist yet. When no server runs on the data
 folder, one is started in this process, on 127.0.0.1, for as long as it runs;
 other agents and commands find and use it. If it goes away, the next one that is
 needed takes its place, and nothing acknowledged is lost.")]
 pub(crate) struct Arguments {
-    /// The session; with the credential of `SHARED_CONTEXT_TOKEN` it is that one's
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    session: Option<String>,
-    /// Call as this participant, by a credential that is minted for it [default:
-    /// the one of `SHARED_CONTEXT_TOKEN`, else orchestrator]
-    #[arg(long = "as", value_name = "PARTICIPANT")]
-    participant: Option<String>,
+    /// The session [default: that of the credential, else the one of
+    /// `SHARED_CONTEXT_SESSION` or of the profile]
+    session: Option<SessionName>,
+    #[command(flatten)]
+    caller: CallerArgs,
     /// Also list these sets of tools, with commas between them: `delta_rounds` [default:
     /// those of the credential, else those of the session]
-    #[arg(long, value_name = "SETS", value_parser = sets)]
+    #[arg(long, env = "SHARED_CONTEXT_TOOLS", value_name = "SETS", value_parser = sets)]
     tools: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
@@ -124,9 +126,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 
 fn bridge(arguments: &Arguments) -> Result<(), Problem> {
     serve::start_log(LogFormat::Text, LOG_DEFAULT)?;
-    let (caller, name) = arguments.caller()?;
-    let session = arguments.session.as_deref();
-    let upstream = Upstream::start(arguments.server.clone(), caller, session, &arguments.path())?;
+    let (caller, session, name) = arguments.caller()?;
+    let path = arguments.path();
+    let upstream = Upstream::start(arguments.server.clone(), caller, session.as_deref(), &path)?;
     let ready = format!("{name}, at {}", upstream.target().server.client.url());
     let (over, ended) = channel();
     let output = Output::new(io::stdout(), over.clone());
@@ -166,19 +168,23 @@ impl Arguments {
         }
     }
 
-    /// Returns the caller and a name for it in messages.
-    fn caller(&self) -> Result<(Caller, String), Problem> {
-        match (&self.participant, Server::participant(), &self.session) {
-            (None, Some(bearer), _) => {
-                Ok((Caller::Holder(bearer), "the holder of SHARED_CONTEXT_TOKEN".to_owned()))
+    /// Returns the caller, the session, and a name for the caller in messages.
+    fn caller(&self) -> Result<(Caller, Option<String>, String), Problem> {
+        let server = self.server.server()?;
+        let participant = match self.caller.caller(&server) {
+            caller::Caller::Holder(bearer) => {
+                let session = self.session.as_ref().map(|it| server.session(it)).transpose()?;
+                let name = "the holder of the credential".to_owned();
+                return Ok((Caller::Holder(bearer), session, name));
             }
-            (participant, _, Some(session)) => {
-                let participant = participant.as_deref().unwrap_or(PARTICIPANT_DEFAULT).to_owned();
-                let name = format!("{participant} of {session}");
-                Ok((Caller::Participant { session: session.clone(), participant }, name))
-            }
-            (_, _, None) => Err(Problem::usage("nothing says which session")
-                .next("name one, as in `shared-context mcp notes`; it is created if need be")),
-        }
+            caller::Caller::Participant(participant) => participant,
+            caller::Caller::Operator => PARTICIPANT_DEFAULT.to_owned(),
+        };
+        let session = self.session.clone().unwrap_or_default();
+        let session = server.session(&session).map_err(|problem| {
+            problem.next("name one, as in `shared-context mcp notes`; it is created if need be")
+        })?;
+        let name = format!("{participant} of {session}");
+        Ok((Caller::Participant { session: session.clone(), participant }, Some(session), name))
     }
 }

@@ -26,11 +26,10 @@ use serde_json::json;
 
 use super::own::{OwnServer, StartFailure};
 use crate::cli::{
-    caller::mint,
+    caller::minted,
     client::{Bearer, parse},
     output::remark,
     problem::{Kind, Problem},
-    reply::IssuedCredential,
     server::{Server, ServerArgs},
 };
 
@@ -109,10 +108,10 @@ impl Upstream {
                 bearer.clone()
             }
             Caller::Participant { session, participant } => {
-                match minted(&server, session, participant) {
+                match minted(&server, session, participant, None) {
                     Err(problem) if problem.code() == "SESSION_NOT_FOUND" => {
                         create(&server, session)?;
-                        minted(&server, session, participant)?
+                        minted(&server, session, participant, None)?
                     }
                     minted => minted?,
                 }
@@ -191,7 +190,7 @@ impl Upstream {
             let Caller::Participant { session, participant } = &self.caller else {
                 return Ok(None);
             };
-            target.bearer = minted(&target.server, session, participant)?;
+            target.bearer = minted(&target.server, session, participant, None)?;
         }
         Ok(Some(target.clone()))
     }
@@ -265,12 +264,6 @@ fn wait_or_start(
         }
         thread::sleep(POLL);
     }
-}
-
-/// Mints a credential for `participant`.
-fn minted(server: &Server, session: &str, participant: &str) -> Result<Bearer, Problem> {
-    let reply = mint(server, session, participant, None)?;
-    parse(&reply, &server.client).map(|it: IssuedCredential| Bearer(it.credential))
 }
 
 /// Creates `session`. It is not an error if another process was faster.

@@ -102,6 +102,34 @@ fn a_gauge_shows_the_first_token_and_never_overflows() {
     assert!(bare(&gauge(0, 0)).contains("0 of 0"));
 }
 
+/// Regression test: on a narrow terminal dates and ids were broken over several lines.
+#[test]
+fn dates_and_ids_are_never_broken() {
+    let row = ["ticket-7-of-the-second-team", "2026-02-20 14:30:00", "subagent:remediation:1"];
+    let text = "a note that is long enough to be wrapped at every width there is here";
+    let header = ["SESSION", "CHANGED (UTC)", "BY", "~NOTE"];
+    for width in WIDTH_MIN..=WIDTH_MAX {
+        let output = Output { is_json: false, width };
+        let row: Vec<String> = row.into_iter().chain([text]).map(str::to_owned).collect();
+        let shown = bare(&table(output, &header, std::slice::from_ref(&row)));
+        for cell in &row[..3] {
+            assert!(shown.contains(cell), "{width}: {shown}");
+        }
+        assert!(shown.lines().all(|it| it.chars().count() <= width), "{width}: {shown}");
+        let note = format!("until {}; {text} {}", row[1], row[1]);
+        let wrapped = output.wrapped("", "  ", &note);
+        assert_eq!(wrapped.matches(&row[1]).count(), 2, "{width}: {wrapped}");
+    }
+    let narrow = Output { is_json: false, width: 50 };
+    let row = ["a", "2026-02-20 14:30:00", "orchestrator", text].map(str::to_owned).to_vec();
+    assert_eq!(
+        bare(&table(narrow, &header, &[row])),
+        "a\n  changed (utc)  2026-02-20 14:30:00\n  by             orchestrator\n  note           \
+         a note that is long enough to be\n                 wrapped at every width there is\n                 \
+         here\n"
+    );
+}
+
 #[test]
 fn a_table_has_no_lines_and_fits_the_width() {
     let output = Output { is_json: false, width: 40 };
@@ -109,7 +137,7 @@ fn a_table_has_no_lines_and_fits_the_width() {
         vec!["scope".to_owned(), "7".to_owned(), "subagent:remediation:1".to_owned()],
         vec!["a_key_that_is_rather_long".to_owned(), "12".to_owned(), "\u{1b}x".to_owned()],
     ];
-    let text = bare(&table(output, &["KEY", "#TOKENS", "WRITTEN BY"], rows));
+    let text = bare(&table(output, &["KEY", "#TOKENS", "WRITTEN BY"], &rows));
     assert!(text.lines().all(|it| it.chars().count() <= 40), "{text}");
     assert!(text.contains("␛x"), "{text}");
     assert!(!text.contains(['|', '+', '─']), "{text}");

@@ -43,7 +43,7 @@ pub(crate) struct ChangesPage {
 pub(crate) struct AuditPage {
     pub(crate) records: Vec<Change>,
     pub(crate) oldest: Option<u64>,
-    pub(crate) next_since: Option<u64>,
+    pub(crate) next_after: Option<u64>,
 }
 
 impl Change {
@@ -103,8 +103,8 @@ fn listed(changes: &[Change], output: Output) -> String {
             it.value_size_tokens.map(grouped).unwrap_or_default(),
         ]
     };
-    let header = ["#REVISION", "AT (UTC)", "BY", "CHANGE", "#TOKENS"];
-    table(output, &header, changes.iter().map(row).collect())
+    let header = ["#REVISION", "AT (UTC)", "BY", "~CHANGE", "#TOKENS"];
+    table(output, &header, &changes.iter().map(row).collect::<Vec<_>>())
 }
 
 impl Human for Commit {

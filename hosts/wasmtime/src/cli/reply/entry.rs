@@ -157,7 +157,7 @@ impl Human for Listing {
         let mut text = String::new();
         if !self.keys.is_empty() {
             let header = ["KEY", "#VERSION", "#TOKENS", "WRITTEN BY", "WRITTEN AT (UTC)"];
-            text = table(output, &header, self.keys.iter().map(row).collect());
+            text = table(output, &header, &self.keys.iter().map(row).collect::<Vec<_>>());
             text.push('\n');
         }
         for entry in self.keys.iter().filter(|it| !it.notes().is_empty()) {

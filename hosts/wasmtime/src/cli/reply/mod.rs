@@ -103,13 +103,12 @@ pub(crate) fn human(request: &[u8], reply: &[u8], output: Output) -> Result<Stri
         "audit" => as_human::<AuditPage>,
         "prompt" => as_human::<PromptReply>,
         "inspect" => as_human::<Inspection>,
-        "show_session" | "create_session" | "archive_session" | "revoke_credentials" => {
-            as_human::<Session>
-        }
+        "show_session" | "create_session" | "update_session" | "archive_session"
+        | "revoke_credentials" => as_human::<Session>,
         _ => |reply: &[u8], _| Ok(format!("{}\n", plain(&String::from_utf8_lossy(reply)))),
     };
-    text(reply, output).map_err(|error| {
-        Problem::check(format!("the server's reply is not one this program knows: {error}"))
+    text(reply, output).map_err(|_| {
+        Problem::check("the server's reply is not one that this program knows")
             .next("`--json` prints it as it is; use the program and server of one version")
     })
 }

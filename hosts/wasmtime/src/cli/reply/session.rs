@@ -146,7 +146,7 @@ impl Human for Sessions {
             ]
         };
         let header = ["SESSION", "STATUS", "#KEYS", "#TOKENS", "CHANGED (UTC)"];
-        table(output, &header, self.sessions.iter().map(row).collect())
+        table(output, &header, &self.sessions.iter().map(row).collect::<Vec<_>>())
     }
 }
 

@@ -127,7 +127,7 @@ pub(super) fn listed(snapshots: &[SnapshotInfo], output: Output) -> String {
     let has_notes = snapshots.iter().any(|it| it.note.is_some());
     let mut header = vec!["SNAPSHOT", "#KEYS", "#TOKENS", "TAKEN BY", "TAKEN AT (UTC)"];
     if has_notes {
-        header.push("NOTE");
+        header.push("~NOTE");
     }
     let row = |it: &SnapshotInfo| {
         let mut row = vec![
@@ -142,7 +142,7 @@ pub(super) fn listed(snapshots: &[SnapshotInfo], output: Output) -> String {
         }
         row
     };
-    table(output, &header, snapshots.iter().map(row).collect())
+    table(output, &header, &snapshots.iter().map(row).collect::<Vec<_>>())
 }
 
 impl Human for ReadSnapshotReply {

@@ -61,7 +61,7 @@ fn an_audit_log_is_a_table() {
     let reply = r#"{"records":[{"revision":1,"action":"create_session","written_by":"admin",
         "written_at":"2026-02-20T14:30:00Z"},{"revision":2,"action":"write","key":"scope",
         "written_by":"subagent:analysis","written_at":"2026-02-20T14:30:01Z","version":1,
-        "value_size_tokens":12}],"oldest":1,"next_since":2}"#;
+        "value_size_tokens":12}],"oldest":1,"next_after":2}"#;
     insta::assert_snapshot!(shown(r#"{"action":"audit"}"#, reply));
 }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::cli::{
-    caller::CallerOrAdminArgs,
+    caller::CallerArgs,
     client::{Stream, parse, rejection},
     event::{Event, Events},
     problem::{Kind, Problem},
@@ -27,7 +27,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(8);
 pub(super) struct Follow {
     pub(super) session: String,
     pub(super) keys: Option<String>,
-    pub(super) caller: CallerOrAdminArgs,
+    pub(super) caller: CallerArgs,
     pub(super) server_args: ServerArgs,
     pub(super) server: Server,
     /// The revision of the last commit that was reported or can be skipped.

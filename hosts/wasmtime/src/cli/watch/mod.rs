@@ -19,7 +19,8 @@ use std::{
 
 use self::follow::{Follow, Update};
 use super::{
-    caller::CallerOrAdminArgs,
+    argument::{SessionName, number},
+    caller::CallerArgs,
     client::parse,
     output::{Output, remark},
     problem::Problem,
@@ -44,16 +45,17 @@ When the server is restarted it goes on by itself where it was. Values are never
 shown, nor keys that are hidden from who watches. With --json each line is a
 document: a revision and what was changed at it.")]
 pub(crate) struct Arguments {
-    /// The session
-    session: String,
+    /// The session [default: the one of `SHARED_CONTEXT_SESSION` or of the profile]
+    #[arg(default_value = SessionName::DEFAULT, hide_default_value = true)]
+    session: SessionName,
     /// Only keys like this, where * stands for any text
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, env = "SHARED_CONTEXT_WATCH_KEYS", value_name = "PATTERN")]
     keys: Option<String>,
     /// Begin after this revision; 0 shows all that is kept [default: now]
-    #[arg(long, value_name = "REVISION")]
+    #[arg(long, env = "SHARED_CONTEXT_SINCE", value_name = "REVISION", value_parser = number)]
     since: Option<u64>,
     #[command(flatten)]
-    caller: CallerOrAdminArgs,
+    caller: CallerArgs,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -72,11 +74,12 @@ enum Message {
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
     let Arguments { session, since, caller, .. } = arguments;
     let server = arguments.server.server()?;
+    let session = &server.session(session)?;
     let mut after = match since {
         Some(since) => *since,
         None => revision(session, caller, &server)?,
     };
-    let follow = arguments.follow(server, after);
+    let follow = arguments.follow(server, session, after);
     for message in messages(follow)? {
         match message {
             Message::Update(Update::Connected(revision)) => {
@@ -104,9 +107,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
 
 impl Arguments {
     /// Builds the follower that starts after the revision `after`.
-    fn follow(&self, server: Server, after: u64) -> Follow {
+    fn follow(&self, server: Server, session: &str, after: u64) -> Follow {
         Follow {
-            session: self.session.clone(),
+            session: session.to_owned(),
             keys: self.keys.clone(),
             caller: self.caller.clone(),
             server_args: self.server.clone(),
@@ -117,7 +120,7 @@ impl Arguments {
 }
 
 /// Returns the revision of `session`.
-fn revision(session: &str, caller: &CallerOrAdminArgs, server: &Server) -> Result<u64, Problem> {
+fn revision(session: &str, caller: &CallerArgs, server: &Server) -> Result<u64, Problem> {
     let bearer = caller.bearer(server, session)?;
     let call = server.client.get(&["v1", "sessions", session], &[]);
     let reply = server.send(&call, Some(&bearer))?;

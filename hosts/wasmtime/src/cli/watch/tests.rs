@@ -59,7 +59,7 @@ impl ScriptedServer {
         let data = self.folder.path().to_str().unwrap();
         let arguments = ["watch", "a", "--keys", "x*", "--url", &self.url, "--data", data];
         let arguments = Command::try_parse_from(arguments).unwrap().watch;
-        let follow = arguments.follow(arguments.server.server().unwrap(), 4);
+        let follow = arguments.follow(arguments.server.server().unwrap(), "a", 4);
         let mut all = Vec::new();
         let ended = follow.run(|update| {
             all.push(match update {
