@@ -151,6 +151,7 @@ function prepare(env) {
     set("SHARED_CONTEXT_ADMIN_KEY"),
     set("SHARED_CONTEXT_RATE"),
     set("SHARED_CONTEXT_PUBLIC_URL"),
+    set("SHARED_CONTEXT_CORS_ORIGINS"),
     set("SHARED_CONTEXT_LOCAL"),
     seed,
   ));

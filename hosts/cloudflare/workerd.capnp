@@ -48,5 +48,6 @@ const worker :Workerd.Worker = (
     # An unset variable is null.
     (name = "SHARED_CONTEXT_RATE", fromEnvironment = "SHARED_CONTEXT_RATE"),
     (name = "SHARED_CONTEXT_PUBLIC_URL", fromEnvironment = "SHARED_CONTEXT_PUBLIC_URL"),
+    (name = "SHARED_CONTEXT_CORS_ORIGINS", fromEnvironment = "SHARED_CONTEXT_CORS_ORIGINS"),
   ],
 );

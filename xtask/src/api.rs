@@ -1,21 +1,28 @@
-//! What schemathesis says of the HTTP interface: brings it, and runs `tests/api`.
+//! What schemathesis and generators of clients say of the HTTP interface: brings them, and runs
+//! `tests/api`.
 
 use std::{ffi::OsString, process::Command};
 
 use anyhow::Result;
 
-use crate::{process, pypi::Pins, workspace::Workspace};
+use crate::{npm, process, pypi::Pins, workspace::Workspace};
 
 const PACKAGE: &str = "shared-context-api";
 pub(crate) const PYPI: Pins = Pins {
     folder: "tests/api",
     name: "api-python",
-    about: "schemathesis (once, 50 MB)",
+    about: "schemathesis and a generator of clients (once, 100 MB)",
     does: "tests the HTTP interface",
 };
+const NPM: npm::Pins = npm::Pins {
+    folder: PYPI.folder,
+    name: "api-node",
+    about: "a linter and a generator of clients (once, 90 MB)",
+};
 
-/// Brings schemathesis, builds the server and lets it look; `arguments` go to it.
+/// Brings the programs, builds the server and lets them look; `arguments` go to schemathesis.
 pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()> {
+    let node_modules = NPM.ensure(workspace)?;
     let (python, packages) = PYPI.ensure(workspace)?;
     workspace.build_programs()?;
     let programs = workspace.target.join("debug");
@@ -23,6 +30,7 @@ pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()>
         Command::new(programs.join(PACKAGE))
             .args(arguments)
             .env("SHARED_CONTEXT_BIN", programs.join("shared-context"))
+            .env("API_NODE_MODULES", node_modules)
             .env("SCHEMATHESIS_PYTHON", python)
             .env("SCHEMATHESIS_PACKAGES", packages)
             .env("SCHEMATHESIS_RESULTS", workspace.target.join("api")),

@@ -24,8 +24,15 @@ const NODE_MIN: (u32, u32) = (22, 19);
 pub(crate) const PYPI: pypi::Pins = pypi::Pins {
     folder: NPM.folder,
     name: "mcp-python",
-    about: "the MCP client and the providers' packages (once, 110 MB)",
+    about: "the MCP client and the providers' packages (once, 120 MB)",
     does: "tests /mcp",
+};
+/// What needs the first version of the MCP client.
+pub(crate) const PYPI_AGENTS: pypi::Pins = pypi::Pins {
+    folder: "tests/mcp/agents",
+    name: "mcp-agents",
+    about: "the SDKs of agents (once, 480 MB)",
+    does: PYPI.does,
 };
 
 /// Installs the programs, builds all and runs the tests; `arguments` name tests, and
@@ -38,6 +45,7 @@ pub(crate) fn check(
     let node_modules = NPM.ensure(workspace)?;
     let node = npm::node(workspace, NODE_MIN)?;
     let (python, python_packages) = PYPI.ensure(workspace)?;
+    let (_, agents_packages) = PYPI_AGENTS.ensure(workspace)?;
     workspace.build_programs()?;
     let programs = workspace.target.join("debug");
     process::run(
@@ -48,6 +56,7 @@ pub(crate) fn check(
             .env("MCP_TEST_NODE_MODULES", node_modules)
             .env("MCP_TEST_PYTHON", python)
             .env("MCP_TEST_PYTHON_PACKAGES", python_packages)
+            .env("MCP_TEST_AGENTS_PACKAGES", agents_packages)
             .env("MCP_TEST_RESULTS", workspace.target.join("mcp"))
             .envs(variables),
     )

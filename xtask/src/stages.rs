@@ -51,7 +51,8 @@ pub(crate) enum Stage {
     Test,
     /// What libFuzzer finds in a few thousand inputs of each target, always the same
     Fuzz,
-    /// What schemathesis says of the HTTP interface, by its own `OpenAPI` document
+    /// What schemathesis and generators of clients say of the HTTP interface, by its own `OpenAPI`
+    /// document
     Api,
     /// What third-party programs say of /mcp: the official suite, the inspector, clients
     Mcp,
@@ -133,8 +134,9 @@ impl Stage {
     fn requirements(self) -> &'static [Requirement] {
         match self {
             Self::Fuzz => &[Requirement::CppCompiler],
-            Self::Api => &[Requirement::Python],
-            Self::Mcp | Self::Workers | Self::Spin => &[Requirement::Npm, Requirement::Python],
+            Self::Api | Self::Mcp | Self::Workers | Self::Spin => {
+                &[Requirement::Npm, Requirement::Python]
+            }
             _ => &[],
         }
     }

@@ -140,7 +140,8 @@ mod tests {
                 assert!(!seen.contains(&name), "{name:?} twice");
                 seen.push(name);
                 let is_read = route.method == Method::Get;
-                assert_eq!(is_read, !action.is_change, "{name:?}");
+                // A read of many keys is a `POST`: a query has no room for them.
+                assert!(!is_read || !action.is_change, "{name:?}");
                 let named = route.path.split('/').filter_map(|it| it.strip_prefix('{'));
                 for member in named.filter_map(|it| it.strip_suffix('}')) {
                     let is_scope = member == action.scope.as_str();

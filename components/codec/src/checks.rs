@@ -1,7 +1,7 @@
 //! Checks of members that several systems share.
 
 use shared_context_core::{
-    Code, Error, RequestId,
+    Code, Command, Error, RequestId,
     pattern::{ParticipantPattern, Participants},
     store::access::AccessChange,
 };
@@ -18,6 +18,14 @@ const LIMIT_MAX: u32 = 1_000;
 /// `MALFORMED_REQUEST`.
 pub(crate) fn request_id(sent: Option<&str>) -> Result<Option<RequestId>, Error> {
     sent.map(RequestId::parse).transpose()
+}
+
+/// Adds the caller's name for the request, if there is one, to `command`.
+pub(crate) fn named(request_id: Option<RequestId>, command: Command) -> Command {
+    match request_id {
+        Some(request_id) => Command::Named { request_id, command: Box::new(command) },
+        None => command,
+    }
 }
 
 /// Validates the requested number of commits or deltas, and applies the default.

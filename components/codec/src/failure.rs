@@ -128,7 +128,7 @@ fn details(error: &Error) -> Option<String> {
         Error::ChangesTruncated { oldest, revision } => {
             Members { oldest: Some(oldest.0), revision: Some(revision.0), ..Members::default() }
         }
-        Error::SnapshotLimit { snapshots_max } => {
+        Error::SnapshotLimit { snapshots_max, .. } => {
             Members { limit: Some(*snapshots_max), ..Members::default() }
         }
         Error::ValueTooLarge { tokens, tokens_max } => {

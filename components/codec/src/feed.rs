@@ -18,8 +18,8 @@ pub(crate) struct AuditReply<'a> {
     records: Vec<AuditForm<'a>>,
     /// The revision of the oldest record still kept.
     oldest: Option<u64>,
-    /// Ask again since this revision for more; null when there is no more.
-    next_since: Option<u64>,
+    /// Ask again after this revision for more; null when there is no more.
+    next_after: Option<u64>,
 }
 
 /// Who did what to which entry when; never a value.
@@ -74,7 +74,7 @@ pub(crate) fn audit(it: &AuditPage) -> AuditReply<'_> {
     AuditReply {
         records: it.records.iter().map(AuditForm::from).collect(),
         oldest: it.oldest.map(|it| it.0),
-        next_since: it.next_since.map(|it| it.0),
+        next_after: it.next_after.map(|it| it.0),
     }
 }
 

@@ -1,7 +1,9 @@
 //! One request of the JSON tool, from bytes to bytes.
 
 use shared_context_core::{
-    self as core, Command, Config, Error, Outcome, ProjectCommand, Role, Scope, ScopeKind, execute,
+    self as core, Command, Config, Error, Outcome, ProjectCommand, Role, Scope, ScopeKind,
+    config::ConfigChange,
+    execute,
     pattern::KeyPatterns,
     port::{Clock, Kv, Log, Ports, Tokenizer},
     portable::Portable,
@@ -215,6 +217,15 @@ fn scope_for(kind: ScopeKind, id: &str, command: &Command) -> Result<Scope, Erro
 /// `MALFORMED_REQUEST`.
 pub fn parse_config(text: &str) -> Result<Config, Error> {
     session::config::document(text)
+}
+
+/// Parses a change of a configuration: a merge patch of the schema `session_config`.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub fn parse_config_change(text: &str) -> Result<ConfigChange, Error> {
+    session::config::change_document(text)
 }
 
 /// Returns a configuration as a JSON document with every member present.

@@ -33,8 +33,8 @@ pub use actions::{actions, command, may_change, published};
 pub use failure::Failure;
 pub use feed::{AuditForm, audit_line};
 pub use invoke::{
-    Caller, Credential, Effect, Reply, config_to_json, invoke, parse_config, parse_document,
-    perform, to_json, wake,
+    Caller, Credential, Effect, Reply, config_to_json, invoke, parse_config, parse_config_change,
+    parse_document, perform, to_json, wake,
 };
 pub use json::Time;
 pub use nearest::nearest;

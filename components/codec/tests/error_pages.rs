@@ -65,7 +65,7 @@ fn of_sessions() -> Vec<Error> {
         Error::ChangesTruncated { oldest: Revision(41), revision: Revision(1_040) },
         Error::SnapshotNotFound { label: label() },
         Error::SnapshotExists { label: label() },
-        Error::SnapshotLimit { snapshots_max: 32 },
+        Error::SnapshotLimit { snapshots: 32, snapshots_max: 32 },
         Error::KeyNotFound { key: key("scope") },
         Error::TokenizerUnavailable { encoding: "o200k_base".to_owned() },
         Error::ValueTooLarge { tokens: Tokens(1_204), tokens_max: Tokens(1_000) },

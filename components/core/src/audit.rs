@@ -114,6 +114,8 @@ audit_actions! {
     CreateSession "create_session": Notice, Everything;
     /// Created the session from an exported document.
     ImportSession "import_session": Notice, Everything;
+    /// Changed the configuration of the session.
+    UpdateSession "update_session": Notice, Everything;
     /// Made the session read-only.
     ArchiveSession "archive_session": Notice, Entry;
     /// Removed the session.

@@ -151,7 +151,7 @@ impl Code {
     /// Returns the meaning of the code, in one sentence.
     pub fn description(self) -> &'static str {
         match self {
-            Self::Unauthenticated => "the credential is missing, void or not for this session",
+            Self::Unauthenticated => "the credential is missing or void",
             Self::MalformedRequest => "the request is not one this session understands",
             Self::InvalidKey => {
                 "the key is not 1 to 64 of a-z, 0-9 and _, or has a prefix where none is allowed"

@@ -5,7 +5,7 @@
 
 use crate::{
     Error,
-    config::Config,
+    config::{Config, ConfigChange},
     key::{Key, Label, Line, Prefix, RequestId},
     kv::Revision,
     participant::Participant,
@@ -23,6 +23,8 @@ pub enum Command {
     CreateSession(Box<Config>),
     /// Returns the session's metadata, without its entries.
     ShowSession,
+    /// Changes the session's configuration.
+    UpdateSession(Box<ConfigChange>),
     /// Makes the session read-only, permanently.
     ArchiveSession,
     /// Removes the session with all its rows.
@@ -146,12 +148,20 @@ pub enum Command {
     /// Reads the audit records after a revision, oldest first.
     Audit {
         /// The revision after which to begin.
-        since: Revision,
+        after: Revision,
         /// The most commits to return.
         limit: u32,
     },
     /// An operation on a project. Every other command is for a session.
     Project(ProjectCommand),
+    /// A command with the caller's name for this request, which makes a retry safe. Writes, deletes
+    /// and commands on rounds have a member of their own for it.
+    Named {
+        /// The name.
+        request_id: RequestId,
+        /// The command: one that creates, archives or revokes, or changes snapshots or redacts.
+        command: Box<Self>,
+    },
 }
 
 /// An operation on a project.

@@ -14,7 +14,7 @@ use crate::{
     tokens::{Estimator, Tokens},
 };
 
-/// The configuration of a session. It is fixed at creation.
+/// The configuration of a session. The admin can change all of it except the estimator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
     /// The limits of the store.
@@ -39,6 +39,41 @@ pub struct Config {
     /// True if a value that looks like a credential or personal data is rejected instead of stored
     /// with a warning.
     pub rejects_secrets: bool,
+}
+
+/// A change of a configuration. What is `None` stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfigChange {
+    /// The largest value of one entry.
+    pub value_tokens_max: Option<Tokens>,
+    /// The largest sum of all values.
+    pub store_tokens_max: Option<Tokens>,
+    /// The most keys.
+    pub keys_max: Option<u32>,
+    /// The token counter, which only a new session can choose.
+    pub estimator: Option<Estimator>,
+    /// The key conventions; `Some(None)` for the template.
+    pub namespace: Option<Option<Namespace>>,
+    /// The most earlier versions of one key.
+    pub history_versions_max: Option<u32>,
+    /// The most bytes of all earlier versions together.
+    pub history_bytes_max: Option<u32>,
+    /// The most snapshots.
+    pub snapshots_max: Option<u32>,
+    /// The number of changes that the feed covers.
+    pub changes_max: Option<u32>,
+    /// The default lifetime of an entry; `Some(None)` for none.
+    pub ttl_default: Option<Option<Ttl>>,
+    /// True if keys may have a prefix.
+    pub allows_prefixes: Option<bool>,
+    /// The access rules.
+    pub access: Option<Vec<AccessRule>>,
+    /// The project; `Some(None)` for none.
+    pub project: Option<Option<ProjectId>>,
+    /// The sets of tools.
+    pub tools: Option<Vec<String>>,
+    /// True if values that look like secrets are rejected.
+    pub rejects_secrets: Option<bool>,
 }
 
 /// The names of the sets of tools.
@@ -93,6 +128,35 @@ pub const KEYS_LIMIT_MAX: u32 = 10_000;
 const _: () = assert!(VALUE_TOKENS_LIMIT_MAX.0 <= STORE_TOKENS_LIMIT_MAX.0);
 
 impl Config {
+    /// Returns the configuration with `change` applied.
+    #[must_use]
+    pub fn changed(self, change: ConfigChange) -> Self {
+        let Self { limits, retention, .. } = self;
+        Self {
+            limits: Limits {
+                value_tokens_max: change.value_tokens_max.unwrap_or(limits.value_tokens_max),
+                store_tokens_max: change.store_tokens_max.unwrap_or(limits.store_tokens_max),
+                keys_max: change.keys_max.unwrap_or(limits.keys_max),
+            },
+            estimator: change.estimator.unwrap_or(self.estimator),
+            namespace: change.namespace.unwrap_or(self.namespace),
+            retention: Retention {
+                history_versions_max: change
+                    .history_versions_max
+                    .unwrap_or(retention.history_versions_max),
+                history_bytes_max: change.history_bytes_max.unwrap_or(retention.history_bytes_max),
+                snapshots_max: change.snapshots_max.unwrap_or(retention.snapshots_max),
+                changes_max: change.changes_max.unwrap_or(retention.changes_max),
+            },
+            ttl_default: change.ttl_default.unwrap_or(self.ttl_default),
+            allows_prefixes: change.allows_prefixes.unwrap_or(self.allows_prefixes),
+            access: change.access.unwrap_or(self.access),
+            project: change.project.unwrap_or(self.project),
+            tools: change.tools.unwrap_or(self.tools),
+            rejects_secrets: change.rejects_secrets.unwrap_or(self.rejects_secrets),
+        }
+    }
+
     /// Validates that the limits are in range and consistent.
     ///
     /// # Errors

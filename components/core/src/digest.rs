@@ -12,6 +12,13 @@ pub fn sha256(value: impl AsRef<[u8]>) -> String {
     hex_text(&Sha256::digest(value))
 }
 
+/// Returns true if `text` has the form of a digest: `sha256:` and 64 of `0-9` and `a-f`.
+pub(crate) fn is_sha256(text: &str) -> bool {
+    let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    let digits = text.strip_prefix("sha256:").unwrap_or_default();
+    digits.len() == 64 && digits.bytes().all(is_digit)
+}
+
 fn hex_text(digest: &[u8]) -> String {
     let mut text = "sha256:".to_owned();
     for byte in digest {

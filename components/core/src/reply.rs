@@ -304,6 +304,6 @@ pub struct AuditPage {
     pub records: Vec<AuditRecord>,
     /// The revision of the oldest retained record.
     pub oldest: Option<Revision>,
-    /// The `since` of the next page; `None` on the last page.
-    pub next_since: Option<Revision>,
+    /// The `after` of the next page; `None` on the last page.
+    pub next_after: Option<Revision>,
 }

@@ -204,7 +204,7 @@ fn no_damaged_row_causes_a_panic() {
         Command::Export,
         Command::Inspect,
         Command::Changes { since: None, limit: 1_000, keys: None, except_own: false },
-        Command::Audit { since: Revision(0), limit: 1_000 },
+        Command::Audit { after: Revision(0), limit: 1_000 },
         Command::ReadHistory { key: key(), versions: Vec::new() },
         Command::ReadSnapshot { label: label(), key: None },
         Command::Prompt { participant: None, max_tokens: None },
@@ -277,7 +277,7 @@ fn a_record_with_trailing_bytes_is_damaged() {
         ("access", Command::ListKeys { prefix: None, if_changed_since: None }),
         ("k/scope", Command::Read { key: scope(), if_changed_since: None }),
         ("s/000000000000000d", Command::ListSnapshots),
-        ("c/0000000000000010", Command::Audit { since: Revision(0), limit: 1_000 }),
+        ("c/0000000000000010", Command::Audit { after: Revision(0), limit: 1_000 }),
     ] {
         let host = golden::host_with("format-2", golden::FORMAT_2_REVISION);
         assert!(host.ask("admin", &command).is_ok(), "{row}");

@@ -155,7 +155,7 @@ fn shown(host: &TestHost) -> Vec<String> {
         Command::Export,
         Command::Inspect,
         Command::Changes { since: None, limit: 1_000, keys: None, except_own: false },
-        Command::Audit { since: Revision(0), limit: 1_000 },
+        Command::Audit { after: Revision(0), limit: 1_000 },
         Command::Prompt { participant: None, max_tokens: None },
         Command::ListSnapshots,
     ];
@@ -232,7 +232,7 @@ fn format_1_still_opens() {
         (it.value.as_str(), it.shown.entry.written_by.as_str()),
         ("é", "subagent:analysis:3")
     );
-    let audit = Command::Audit { since: Revision::default(), limit: 10 };
+    let audit = Command::Audit { after: Revision::default(), limit: 10 };
     let Reply::Audit(page) = ask(&host, "admin", &audit).reply else { panic!() };
     let actions: Vec<&str> = page.records.iter().map(|it| it.action.as_str()).collect();
     assert_eq!(actions, ["create_session", "write", "write", "delete", "revoke_credentials"]);

@@ -390,12 +390,12 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// `UNAUTHENTICATED`: the credential is for another scope.
+    /// `FORBIDDEN`: the credential is for another scope.
     pub fn caller(&self, kind: ScopeKind, id: &str) -> Result<Caller, Failure> {
         match self {
             Self::Admin => Ok(Caller::trusted("admin")),
             Self::Participant(Grant { scope, .. }) if scope.kind() != kind => {
-                Err(unauthenticated(format!(
+                Err(forbidden(format!(
                     "the credential is for {scope}, and this is about a {}; call \
                      /v1/{}s/{} with it",
                     kind.as_str(),
@@ -408,9 +408,9 @@ impl Identity {
                 credential: Some(grant.credential),
                 keys: grant.keys.clone(),
             }),
-            Self::Participant(Grant { scope, .. }) => Err(unauthenticated(format!(
+            Self::Participant(Grant { scope, .. }) => Err(forbidden(format!(
                 "the credential is for {scope}, not for the one in the path; \
-                 call /v1/{kind}s/{} with it, or get a credential for the other {kind}",
+                 call /v1/{kind}s/{} with it",
                 scope.id(),
                 kind = kind.as_str()
             ))),
@@ -430,6 +430,10 @@ fn instant(now: Timestamp) -> DateTime<Utc> {
 fn format_time(at: DateTime<Utc>) -> String {
     let milliseconds = u64::try_from(at.timestamp().saturating_mul(1000)).unwrap_or_default();
     Time(Timestamp(milliseconds)).to_string()
+}
+
+fn forbidden(message: impl Into<String>) -> Failure {
+    Failure::new("FORBIDDEN", message)
 }
 
 fn unauthenticated(message: impl Into<String>) -> Failure {

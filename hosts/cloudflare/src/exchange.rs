@@ -15,7 +15,7 @@ use js_sys::{Array, Uint8Array};
 use shared_context_codec::Failure;
 use shared_context_wire::{
     credential::Keys,
-    http::{Body, Http, Options, Socket, Watch, parse_public_url, parse_rate},
+    http::{Body, CorsOrigins, Http, Options, Socket, Watch, parse_public_url, parse_rate},
 };
 use wasm_bindgen::prelude::*;
 use wasm_streams::ReadableStream;
@@ -50,6 +50,7 @@ pub fn set_up(
     admin_key: Option<String>,
     rate: Option<String>,
     public_url: Option<String>,
+    cors_origins: Option<String>,
     local: Option<String>,
     seed: u64,
 ) -> Result<(), JsError> {
@@ -73,6 +74,8 @@ pub fn set_up(
         let url = parse_public_url(&url);
         options.public_url = Some(url.map_err(|why| invalid("SHARED_CONTEXT_PUBLIC_URL", &why))?);
     }
+    let origins = CorsOrigins::parse(cors_origins.as_deref().unwrap_or_default());
+    options.cors_origins = origins.map_err(|why| invalid("SHARED_CONTEXT_CORS_ORIGINS", &why))?;
     options.is_local = match local.as_deref() {
         None | Some("" | "no") => false,
         Some("yes") => true,

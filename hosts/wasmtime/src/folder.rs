@@ -149,8 +149,9 @@ impl Secrets {
                 path.display()
             ))
         };
-        let secrets: Self =
-            serde_json::from_reader(io::BufReader::new(file)).map_err(|it| damaged(&it))?;
+        let secrets: Self = serde_json::from_reader(io::BufReader::new(file)).map_err(|it| {
+            damaged(&format!("see line {}, at character {}", it.line(), it.column()))
+        })?;
         Keys::new(secrets.secret.as_bytes(), &secrets.admin_key).map_err(|it| damaged(&it))?;
         Ok(Some(secrets))
     }

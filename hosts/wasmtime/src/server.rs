@@ -24,7 +24,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use shared_context_core::port::Clock;
 use shared_context_wire::{
     credential::Keys,
-    http::{Http, Options, RateLimit},
+    http::{CorsOrigins, Http, Options, RateLimit},
 };
 use tokio::{
     net::{TcpListener, TcpSocket},
@@ -83,6 +83,8 @@ pub struct ServerOptions {
     /// The public URL if it differs from the address, for example that of a proxy in front
     /// of the server.
     pub public_url: Option<Uri>,
+    /// The origins whose web pages may use the server from a browser, besides its own.
+    pub cors_origins: CorsOrigins,
     /// The maximum number of open connections, further limited by the files that the
     /// process may open. At the limit the server closes the longest-idle connection. If
     /// none is idle, only the operator is served. Half of the connections may be live
@@ -115,6 +117,7 @@ impl ServerOptions {
             admin_key: None,
             rate_limit: Some(RateLimit::default()),
             public_url: None,
+            cors_origins: CorsOrigins::None,
             connections_max: 4_096,
             head_time_max: Duration::from_mins(1),
             unread_time_max: Duration::from_secs(30),
@@ -223,6 +226,7 @@ fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
     let mut wire = Options::new(keys.bound_to(kv.identity()));
     wire.rate_limit.clone_from(&options.rate_limit);
     wire.public_url.clone_from(&options.public_url);
+    wire.cors_origins.clone_from(&options.cors_origins);
     wire.is_local = options.address.ip().is_loopback();
     wire.request_id_seed = getrandom::u64()
         .map_err(|it| StartError::new(format!("the system gives no random bytes: {it}")))?;

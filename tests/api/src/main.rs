@@ -1,9 +1,10 @@
 //! Tests the HTTP interface with schemathesis: valid and invalid requests generated from the
-//! `OpenAPI` document, single and in sequences, with every check enabled.
+//! `OpenAPI` document, single and in sequences, with every check enabled. Without arguments also
+//! what generators of clients make of the document ([`clients`]).
 //!
-//! `cargo xtask api` installs schemathesis and runs this program. Arguments after `api` go to
-//! schemathesis, such as `--max-examples 500` or `--seed 7`. `schemathesis.toml` holds its
-//! configuration, and every exception with its reason.
+//! `cargo xtask api` installs the programs and runs this one. Arguments after `api` go to
+//! schemathesis, such as `--max-examples 500` or `--seed 7`; `clients` alone runs only those.
+//! `schemathesis.toml` holds its configuration, and every exception with its reason.
 //!
 //! # Invariants
 //!
@@ -12,6 +13,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test: it fails on any error")]
 
+mod clients;
 mod run;
 
 use std::{env, process::ExitCode};
@@ -26,6 +28,14 @@ const SESSION: &str = "ticket-7";
 
 fn main() -> Result<ExitCode, String> {
     let arguments: Vec<_> = env::args_os().skip(1).collect();
+    if arguments.is_empty() || arguments == ["clients"] {
+        for line in clients::run()? {
+            println(&line);
+        }
+    }
+    if arguments == ["clients"] {
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut reports = Vec::new();
     // The operator reaches every session but writes no entries; the orchestrator does.
     for participant in ["admin", "orchestrator"] {

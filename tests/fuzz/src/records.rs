@@ -42,11 +42,11 @@ enum Damage {
 }
 
 /// The commands that read or change stored data.
-const COMMANDS: [(&str, &str); 38] = [
+const COMMANDS: [(&str, &str); 39] = [
     ("admin", r#"{"action":"show_session"}"#),
     ("admin", r#"{"action":"inspect"}"#),
     ("admin", r#"{"action":"export_session"}"#),
-    ("admin", r#"{"action":"audit","since":0,"limit":1000}"#),
+    ("admin", r#"{"action":"audit","after":0,"limit":1000}"#),
     ("orchestrator", r#"{"action":"list_keys"}"#),
     ("subagent:a", r#"{"action":"list_keys","prefix":"inv","if_changed_since":3}"#),
     ("orchestrator", r#"{"action":"read","key":"scope"}"#),
@@ -84,6 +84,10 @@ const COMMANDS: [(&str, &str); 38] = [
     ("admin", r#"{"action":"redact_rounds","text":"found","reason":"r"}"#),
     ("admin", r#"{"action":"export_session"}"#),
     ("admin", r#"{"action":"revoke_credentials"}"#),
+    (
+        "admin",
+        r#"{"action":"update_session","config":{"keys_max":5,"history_versions_max":1,"access":null}}"#,
+    ),
     ("admin", r#"{"action":"archive_session"}"#),
     ("admin", r#"{"action":"delete_session"}"#),
     ("admin", r#"{"action":"create_session"}"#),
@@ -195,7 +199,7 @@ fn reading_command(name: &str) -> Option<(&'static str, String)> {
         "h" => Some(("orchestrator", format!(r#"{{"action":"read_history","key":"{rest}"}}"#))),
         "s" => action("list_snapshots"),
         "e" => Some(("admin", r#"{"action":"read_snapshot","label":"before"}"#.to_owned())),
-        "c" => Some(("admin", r#"{"action":"audit","since":0,"limit":1000}"#.to_owned())),
+        "c" => Some(("admin", r#"{"action":"audit","after":0,"limit":1000}"#.to_owned())),
         "q" if rest == "subagent:a/r1" => Some((
             "subagent:a",
             r#"{"action":"write","key":"scope","value":"two","request_id":"r1"}"#.to_owned(),

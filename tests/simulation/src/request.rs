@@ -22,6 +22,7 @@ pub fn request_id(command: &Command) -> Option<&RequestId> {
         Command::Rounds(RoundsCommand::Open(it)) => it.request_id.as_ref(),
         Command::Rounds(RoundsCommand::Propose(it)) => it.request_id.as_ref(),
         Command::Rounds(RoundsCommand::Close(it)) => it.request_id.as_ref(),
+        Command::Named { request_id, .. } => Some(request_id),
         _ => None,
     }
 }

@@ -4,7 +4,8 @@
 //! share: the program ([`program`]) started as a server ([`server`]), asked as a
 //! well-behaved client ([`client`]), watched ([`watch`]) or asked byte by byte
 //! ([`raw`]); many writers whose acknowledged writes are compared with what is
-//! stored ([`writers`]); and the commands of the program ([`terminal`], [`agent`]).
+//! stored ([`writers`]); the commands of the program ([`terminal`], [`agent`]), and TLS in front of
+//! a server ([`tls`]).
 //! What the rules answer is the conformance suite's to prove, not this one's.
 //!
 //! # Invariants
@@ -31,6 +32,7 @@ pub mod raw;
 pub mod secrets;
 pub mod server;
 pub mod terminal;
+pub mod tls;
 pub mod watch;
 pub mod writers;
 

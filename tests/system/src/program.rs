@@ -36,6 +36,8 @@ pub fn command(program: &Path) -> Command {
             command.env_remove(name);
         }
     }
+    // The profiles of whoever runs the tests are not read.
+    command.env("XDG_CONFIG_HOME", "/nonexistent");
     command.env_remove("RUST_LOG").env("NO_COLOR", "1").env("COLUMNS", "100");
     command
 }

@@ -77,7 +77,8 @@ fn command(home: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Com
     for argument in arguments.iter().filter(|it| it.starts_with('{')) {
         secrets::request("", [], Some(argument.as_bytes()));
     }
-    command.args(arguments).env("HOME", home).env_remove("XDG_DATA_HOME");
+    command.args(arguments).env("HOME", home);
+    command.env_remove("XDG_DATA_HOME").env_remove("XDG_CONFIG_HOME");
     command.envs(environment.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command

@@ -317,15 +317,15 @@ impl Checked {
     }
 }
 
-/// Returns all audit records of `session` after the revision `since`.
-fn audit(admin: &Client, session: &str, mut since: u64) -> Vec<Value> {
+/// Returns all audit records of `session` after the revision `after`.
+fn audit(admin: &Client, session: &str, mut after: u64) -> Vec<Value> {
     let mut records = Vec::new();
     loop {
-        let request = json!({"action": "audit", "since": since, "limit": 1000});
+        let request = json!({"action": "audit", "after": after, "limit": 1000});
         let page = admin.tool(session, &request).expect(200);
         records.extend(page["records"].as_array().unwrap().iter().cloned());
-        match page["next_since"].as_u64() {
-            Some(next) => since = next,
+        match page["next_after"].as_u64() {
+            Some(next) => after = next,
             None => return records,
         }
     }

@@ -46,6 +46,13 @@ fn a_session_lives_from_create_to_delete() {
     let inline = [r#"{"store_tokens_max": 5000}"#, r#"{"store_tokens_max": "#];
     let large = place.json(&["session", "create", "large", "--config", inline[0]]);
     assert_eq!(large["config"]["store_tokens_max"], 5000);
+    let change = r#"{"store_tokens_max": null, "keys_max": 50}"#;
+    let updated = place.told(&["session", "update", "large", "--config", change]);
+    assert!(updated.contains("updated") && updated.contains("50 keys"), "{updated}");
+    let updated = place.json(&["session", "update", "large", "--config", path]);
+    assert_eq!(updated["config"]["store_tokens_max"], 4000);
+    assert_eq!(updated["config"]["keys_max"], 50, "what is absent stays");
+    place.refused(&["session", "update", "large"], 2, "USAGE", &["--config"]);
     let broken = ["session", "create", "other", "--config", inline[1]];
     place.refused(&broken, 2, "USAGE", &["the configuration in --config is not JSON"]);
 }

@@ -193,7 +193,7 @@ fn an_entry_goes_at_its_instant_although_nobody_writes() {
     let listed = orchestrator.get("/v1/sessions/a/entries").expect(200);
     assert_eq!((&listed["key_count"], &listed["revision"]), (&json!(1), &json!(6)), "{listed}");
     // It came about as any change does, and is accounted for as one.
-    let audit = place.admin.get("/v1/sessions/a/audit?since=4").expect(200);
+    let audit = place.admin.get("/v1/sessions/a/audit?after=4").expect(200);
     let actions: Vec<_> =
         audit["records"].as_array().unwrap().iter().map(|it| &it["action"]).collect();
     assert_eq!(actions, [&json!("expire"), &json!("expire")]);

@@ -65,6 +65,12 @@ impl Place {
     /// error says why without repeating it.
     #[track_caller]
     fn check_refused(&self, what: &str, credential: &str, why: &str) {
+        self.check_refused_with(401, "UNAUTHENTICATED", what, credential, why);
+    }
+
+    /// Checks the same, with the status and the code of the error.
+    #[track_caller]
+    fn check_refused_with(&self, status: u16, code: &str, what: &str, credential: &str, why: &str) {
         let client = self.admin.with_credential(credential);
         let before = self.admin.get("/v1/sessions/a").expect(200);
         for (method, path, body) in [
@@ -86,11 +92,12 @@ impl Place {
             ("POST", "/v1/sessions/a/credentials", Some(json!({"participant": "subagent:x"}))),
         ] {
             let answer = client.send(method, path, body.as_ref());
-            let message = answer.refused(401, "UNAUTHENTICATED");
+            let message = answer.refused(status, code);
             assert!(message.contains(why), "{what}, {method} {path}: {message}");
             assert!(!answer.text.contains("treasure"), "{}", answer.text);
             assert!(credential.len() < 20 || !answer.text.contains(credential), "{}", answer.text);
-            assert!(answer.headers.contains_key("www-authenticate"), "{what}");
+            let is_asked = answer.headers.contains_key("www-authenticate");
+            assert_eq!(is_asked, status == 401, "{what}");
         }
         assert_eq!(self.admin.get("/v1/sessions/a").expect(200), before, "{what}");
     }
@@ -184,7 +191,8 @@ fn a_credential_of_another_session_opens_nothing() {
     let place = Place::new();
     let other = place.admin.mint("b", "orchestrator");
     other.read("b", "scope").expect(200);
-    place.check_refused("another session's", other.credential(), "for session b");
+    let credential = other.credential();
+    place.check_refused_with(403, "FORBIDDEN", "another session's", credential, "for session b");
 }
 
 /// A session that was deleted and created again under its id is another one.

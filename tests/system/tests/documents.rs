@@ -32,6 +32,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/operate.md", "✓ shared-context", "compared with the greeting of a server, below"),
     ("docs/operate.md", "shared-context serve", "runs until stopped; every test starts a server"),
     ("docs/operate.md", "umask 077", "tests/system/tests/backup.rs runs it"),
+    ("docs/command-line.md", "use = desk", "tests/system/tests/cli_profiles.rs reads such files"),
     ("docs/cloudflare.md", "cargo xtask build", "builds everything; a stage of `cargo xtask test`"),
     ("docs/cloudflare.md", "cd hosts/cloudflare", "deploys to an account of Cloudflare"),
     ("docs/spin.md", "cargo xtask build", "builds everything and needs Spin"),
@@ -217,6 +218,7 @@ fn run(page: &str, scripts: &[String]) -> Option<Vec<String>> {
         .env("SHARED_CONTEXT_DATA", &data)
         .env("HOME", home.path())
         .env_remove("XDG_DATA_HOME")
+        .env_remove("XDG_CONFIG_HOME")
         .env("COLUMNS", "80")
         .output()
         .unwrap();

@@ -157,12 +157,12 @@ fn a_method_that_cannot_be_used_is_answered_with_those_that_can() {
     for (target, methods) in [
         ("/healthz", "GET, HEAD, OPTIONS"),
         ("/v1/sessions", "GET, HEAD, POST, OPTIONS"),
-        ("/v1/sessions/a", "GET, HEAD, DELETE, OPTIONS"),
+        ("/v1/sessions/a", "GET, HEAD, PATCH, DELETE, OPTIONS"),
         ("/v1/sessions/a/shared_context", "POST, OPTIONS"),
         ("/v1/sessions/a/entries/key", "GET, HEAD, PUT, DELETE, OPTIONS"),
         ("/mcp", "POST, GET, DELETE, OPTIONS"),
     ] {
-        for method in ["PATCH", "TRACE", "BREW", "get"] {
+        for method in ["PROPFIND", "TRACE", "BREW", "get"] {
             let answer = place.ask(&format!("{method} {target}"), &[]);
             problem(&answer, 405, &format!("{method} cannot be used here; use one of {methods}"));
             assert_eq!(answer.header("allow"), Some(methods), "{answer:?}");

@@ -1,97 +1,14 @@
 //! The command line over https: a session played through a TLS proxy, and every kind of
 //! certificate that must not be trusted.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
+use std::fs;
 
-use std::{fs, sync::Arc};
-
-use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd,
-};
+use rcgen::{BasicConstraints, IsCa, date_time_ymd};
 use serde_json::{Value, json};
-use shared_context_system::terminal::{Place, Printed, check_refused, run};
-use tokio::{
-    io::copy_bidirectional,
-    net::{TcpListener, TcpStream},
-    runtime::Runtime,
+use shared_context_system::{
+    terminal::{Place, Printed, check_refused, run},
+    tls::{Authority, Proxy, params, self_signed},
 };
-use tokio_rustls::{
-    TlsAcceptor,
-    rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer},
-};
-
-/// An authority, and the file with its certificate.
-struct Authority {
-    issuer: CertifiedIssuer<'static, KeyPair>,
-    file: String,
-}
-
-/// A certificate and its key.
-struct Identity {
-    certificate: Certificate,
-    key: KeyPair,
-}
-
-/// A TLS proxy in front of a server, on loopback.
-struct Proxy {
-    url: String,
-    _runtime: Runtime,
-}
-
-impl Authority {
-    fn new(place: &Place) -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        let file = place.file("ca.pem");
-        fs::write(&file, issuer.pem()).unwrap();
-        Self { issuer, file }
-    }
-
-    fn signed(&self, params: &CertificateParams) -> Identity {
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        Identity { certificate, key }
-    }
-}
-
-fn params(name: &str) -> CertificateParams {
-    CertificateParams::new(vec![name.to_owned()]).unwrap()
-}
-
-fn self_signed(params: &CertificateParams) -> Identity {
-    let key = KeyPair::generate().unwrap();
-    let certificate = params.self_signed(&key).unwrap();
-    Identity { certificate, key }
-}
-
-impl Proxy {
-    fn start(place: &Place, identity: &Identity) -> Self {
-        let key = PrivateKeyDer::try_from(identity.key.serialize_der()).unwrap();
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![identity.certificate.der().clone()], key)
-            .unwrap();
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        let server = place.server.address().to_owned();
-        let runtime = Runtime::new().unwrap();
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-        let url = format!("https://{}", listener.local_addr().unwrap());
-        runtime.spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                let (acceptor, server) = (acceptor.clone(), server.clone());
-                tokio::spawn(async move {
-                    let Ok(mut client) = acceptor.accept(client).await else { return };
-                    let mut server = TcpStream::connect(server).await.unwrap();
-                    drop(copy_bidirectional(&mut client, &mut server).await);
-                });
-            }
-        });
-        Self { url, _runtime: runtime }
-    }
-}
 
 /// Runs a command as on another machine: address, authority and key are in the environment.
 #[track_caller]
@@ -110,8 +27,8 @@ fn told(place: &Place, proxy: &Proxy, ca: &str, arguments: &[&str], input: &str)
 #[test]
 fn a_session_is_played_over_https() {
     let place = Place::new();
-    let authority = Authority::new(&place);
-    let proxy = Proxy::start(&place, &authority.signed(&params("127.0.0.1")));
+    let authority = Authority::new(place.folder.path());
+    let proxy = Proxy::start(place.server.address(), &authority.signed(&params("127.0.0.1")));
     let told = |arguments: &[&str]| told(&place, &proxy, &authority.file, arguments, "");
     told(&["session", "create", "a"]);
     let write = r#"{"action":"write","key":"scope","value":"Find the parameter."}"#;
@@ -125,11 +42,31 @@ fn a_session_is_played_over_https() {
     assert!(!told(&["inspect", "a"]).contains("Find the parameter."));
 }
 
+/// With a profile neither address nor authority nor key is in a command.
+#[test]
+fn a_profile_keeps_what_https_needs() {
+    let place = Place::new();
+    let authority = Authority::new(place.folder.path());
+    let proxy = Proxy::start(place.server.address(), &authority.signed(&params("127.0.0.1")));
+    let (_, key) = place.server.secrets();
+    let told = |arguments: &[&str], input: &str| {
+        let Printed { code, out, err } = run(place.folder.path(), &[], arguments, input);
+        assert_eq!(code, 0, "{arguments:?}: {out}{err}");
+        out
+    };
+    let add = ["profile", "add", "prod", "--url", &proxy.url, "--ca", &authority.file];
+    told(&[&add[..], &["--session", "a", "--admin-key-file", "-"]].concat(), &key);
+    told(&["profile", "use", "prod"], "");
+    told(&["session", "create", "a"], "");
+    told(&["set", ".", "scope", "--as", "orchestrator"], "Find the parameter.");
+    assert_eq!(told(&["get", ".", "scope"], ""), "Find the parameter.");
+}
+
 #[test]
 fn changes_arrive_over_https_as_they_happen() {
     let place = Place::new();
-    let authority = Authority::new(&place);
-    let proxy = Proxy::start(&place, &authority.signed(&params("127.0.0.1")));
+    let authority = Authority::new(place.folder.path());
+    let proxy = Proxy::start(place.server.address(), &authority.signed(&params("127.0.0.1")));
     place.told(&["session", "create", "a"]);
     let watch = place.start(&["watch", "a", "--url", &proxy.url, "--ca", &authority.file]);
     watch.wait_until(|it| it.err().contains("watching a"));
@@ -141,8 +78,8 @@ fn changes_arrive_over_https_as_they_happen() {
 #[test]
 fn the_bridge_of_mcp_works_over_https() {
     let place = Place::new();
-    let authority = Authority::new(&place);
-    let proxy = Proxy::start(&place, &authority.signed(&params("127.0.0.1")));
+    let authority = Authority::new(place.folder.path());
+    let proxy = Proxy::start(place.server.address(), &authority.signed(&params("127.0.0.1")));
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "test", "version": "1"}}});
@@ -154,7 +91,7 @@ fn the_bridge_of_mcp_works_over_https() {
 #[test]
 fn a_certificate_that_is_not_valid_is_rejected() {
     let place = Place::new();
-    let authority = Authority::new(&place);
+    let authority = Authority::new(place.folder.path());
     let mut expired = params("127.0.0.1");
     expired.not_after = date_time_ymd(2020, 1, 1);
     let mut future = params("127.0.0.1");
@@ -168,7 +105,7 @@ fn a_certificate_that_is_not_valid_is_rejected() {
         (self_signed(&params("127.0.0.1")), "is self-signed"),
         (self_signed(&own_authority), "self-signed as an authority"),
     ] {
-        let proxy = Proxy::start(&place, &identity);
+        let proxy = Proxy::start(place.server.address(), &identity);
         let server = ["--url", &*proxy.url, "--ca", &*authority.file];
         let arguments = [&["session", "list"][..], &server].concat();
         place.refused(&arguments, 3, "TLS_FAILED", &[part, &proxy.url]);
@@ -178,14 +115,14 @@ fn a_certificate_that_is_not_valid_is_rejected() {
 #[test]
 fn the_authority_of_a_certificate_must_be_trusted() {
     let place = Place::new();
-    let authority = Authority::new(&place);
-    let proxy = Proxy::start(&place, &authority.signed(&params("127.0.0.1")));
+    let authority = Authority::new(place.folder.path());
+    let proxy = Proxy::start(place.server.address(), &authority.signed(&params("127.0.0.1")));
     place.refused(&["session", "list", "--url", &proxy.url], 3, "TLS_FAILED", &["--ca FILE"]);
     // A self-signed certificate can be its own authority.
     let identity = self_signed(&params("127.0.0.1"));
     let file = place.file("own.pem");
     fs::write(&file, identity.certificate.pem()).unwrap();
-    let proxy = Proxy::start(&place, &identity);
+    let proxy = Proxy::start(place.server.address(), &identity);
     place.told(&["session", "list", "--url", &proxy.url, "--ca", &file]);
     // A server without TLS is reported as one.
     let plain = place.server.url().replace("http://", "https://");

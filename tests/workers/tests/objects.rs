@@ -125,7 +125,7 @@ fn participants() {
         check(&module, &orchestrator, line, &["session/a"]);
     }
     let answered_by_entry =
-        ["GET /healthz", "GET /openapi.json", "GET /v1/nothing", "PATCH /v1/sessions/a"];
+        ["GET /healthz", "GET /openapi.json", "GET /v1/nothing", "POST /v1/sessions/a"];
     for line in answered_by_entry {
         check(&module, &orchestrator, line, &[]);
     }

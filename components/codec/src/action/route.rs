@@ -19,7 +19,7 @@ pub struct Published {
 }
 
 /// An HTTP route of an action. Members come from the path; the others come from the query of a
-/// `GET` or from the body of a `POST` or `PUT`.
+/// `GET` or from the body of a `POST`, `PUT` or `PATCH`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Route {
     /// HTTP method.
@@ -49,6 +49,8 @@ pub enum Method {
     Post,
     /// `PUT`.
     Put,
+    /// `PATCH`, whose body is a merge patch (RFC 7396).
+    Patch,
     /// `DELETE`.
     Delete,
 }

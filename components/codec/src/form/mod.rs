@@ -53,6 +53,9 @@ pub(crate) use form;
 
 /// A type that a member of a form can have.
 pub(crate) trait Member {
+    /// True for a type that has a value for null.
+    const HAS_NULL: bool = false;
+
     /// Returns the slot that a value is parsed into.
     fn slot(&mut self) -> Slot<'_>;
 }
@@ -96,6 +99,9 @@ trait List {
 trait Optional {
     /// Sets a value, and returns its destination.
     fn insert(&mut self) -> Target<'_>;
+
+    /// Sets null, if that differs from an absent member.
+    fn insert_null(&mut self);
 }
 
 impl Slot<'_> {
@@ -145,7 +151,10 @@ impl<T: Member + Default> Member for Vec<T> {
     }
 }
 
+/// In an `Option<Option<T>>`, null is `Some(None)`, and an absent member is `None`.
 impl<T: Member + Default> Member for Option<T> {
+    const HAS_NULL: bool = true;
+
     fn slot(&mut self) -> Slot<'_> {
         Target::Optional(self).into()
     }
@@ -165,5 +174,9 @@ impl<T: Member + Default> List for Vec<T> {
 impl<T: Member + Default> Optional for Option<T> {
     fn insert(&mut self) -> Target<'_> {
         self.insert(T::default()).slot().to
+    }
+
+    fn insert_null(&mut self) {
+        *self = T::HAS_NULL.then(T::default);
     }
 }

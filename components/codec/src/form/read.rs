@@ -287,6 +287,7 @@ impl<'de> Visitor<'de> for ReadOptional<'_, '_> {
     }
 
     fn visit_none<E>(self) -> Result<(), E> {
+        self.0.insert_null();
         Ok(())
     }
 
@@ -316,9 +317,11 @@ mod tests {
         text: String,
         small: Option<u32>,
         texts: Vec<String>,
+        #[expect(clippy::option_option, reason = "as forms of updates")]
+        patched: Option<Option<u32>>,
     }
 
-    form! { Inner: text, small, texts = or_absent }
+    form! { Inner: text, small, texts = or_absent, patched }
 
     #[test]
     fn a_complete_form_is_parsed() {
@@ -333,6 +336,17 @@ mod tests {
         );
         assert_eq!(sent.0.unwrap().get(), "null");
         assert_eq!(named.unwrap().get("a").unwrap(), "b");
+    }
+
+    #[test]
+    fn null_differs_from_absent_in_nested_options() {
+        for (json, expected) in [
+            (r#"{"text":""}"#, None),
+            (r#"{"text":"","patched":null}"#, Some(None)),
+            (r#"{"text":"","patched":7}"#, Some(Some(7))),
+        ] {
+            assert_eq!(parse::<Inner>(json.as_bytes()).unwrap().patched, expected, "{json}");
+        }
     }
 
     #[test]

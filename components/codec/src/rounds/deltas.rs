@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 use shared_context_core::rounds::{
-    DeltaOutcome, DeltaRead, DeltasPage, Json, Loss, Proposed, Reported,
+    DeltaLoss, DeltaOutcome, DeltaRead, DeltasPage, Json, Loss, Proposed, Reported,
 };
 
 use crate::json::Time;
@@ -89,10 +89,33 @@ struct LossForm<'a> {
     path: String,
     /// What decided it.
     why: &'static str,
+    /// For a tie, the rule that decides ties.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'static str>,
     /// The sequence of the delta that won.
     to_sequence: u32,
     /// Whose that is.
     to_participant: &'a str,
+}
+
+/// A place at which a delta of a closed round lost.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "round_loss"))]
+pub(super) struct RoundLossForm<'a> {
+    /// The sequence of the delta that lost.
+    sequence: u32,
+    /// Whose it is.
+    participant: &'a str,
+    #[serde(flatten)]
+    loss: LossForm<'a>,
+}
+
+impl<'a> From<&'a DeltaLoss> for RoundLossForm<'a> {
+    fn from(it: &'a DeltaLoss) -> Self {
+        let participant = it.participant.as_str();
+        Self { sequence: it.sequence, participant, loss: loss(&it.loss) }
+    }
 }
 
 /// Returns a stored value as raw JSON: canonical text is JSON.
@@ -139,6 +162,7 @@ fn loss(it: &Loss) -> LossForm<'_> {
     LossForm {
         path: it.path.to_string(),
         why: it.why.as_str(),
+        rule: it.why.rule(),
         to_sequence: it.to,
         to_participant: it.by.as_str(),
     }

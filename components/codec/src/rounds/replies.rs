@@ -6,7 +6,7 @@ use shared_context_core::rounds::{
     Clipped, Convergence, Ended, Reply, Round, RoundsRedacted, StateRead, StrategyRule,
 };
 
-use super::deltas::{self, raw};
+use super::deltas::{self, RoundLossForm, raw};
 use crate::json::{Time, to_vec};
 
 /// A round.
@@ -16,6 +16,12 @@ use crate::json::{Time, to_vec};
 pub(crate) struct RoundReply<'a> {
     #[serde(flatten)]
     round: RoundForm<'a>,
+    /// What lost in it and to whom, the first 100 by sequence. Absent when it was opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    losses: Option<Vec<RoundLossForm<'a>>>,
+    /// How many more lost: `read_deltas` with the outcome lost shows them. Absent when none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more_losses: Option<u32>,
     /// The session's revision after it was opened or closed.
     revision: u64,
 }
@@ -120,6 +126,8 @@ struct ConvergenceForm {
     unchanged: u32,
     /// Paths of single values before or after it.
     paths: u32,
+    /// What the number says, in words.
+    meaning: String,
 }
 
 /// The shared state.
@@ -210,7 +218,15 @@ pub(crate) struct RedactRoundsReply<'a> {
 /// Serializes a reply about rounds.
 pub(crate) fn encode(reply: &Reply, revision: u64) -> Vec<u8> {
     match reply {
-        Reply::Round(it) => to_vec(&round(it, revision)),
+        Reply::Round(it) => {
+            to_vec(&RoundReply { round: (&**it).into(), losses: None, more_losses: None, revision })
+        }
+        Reply::Closed(it) => to_vec(&RoundReply {
+            round: (&it.round).into(),
+            losses: Some(it.losses.iter().map(RoundLossForm::from).collect()),
+            more_losses: (it.more_losses > 0).then_some(it.more_losses),
+            revision,
+        }),
         Reply::Proposed(it) => to_vec(&deltas::proposed(*it, revision)),
         Reply::State(it) => to_vec(&state(it, revision)),
         Reply::Deltas(it) => to_vec(&deltas::deltas(it, revision)),
@@ -221,10 +237,6 @@ pub(crate) fn encode(reply: &Reply, revision: u64) -> Vec<u8> {
 
 fn redacted(it: &RoundsRedacted, revision: u64) -> RedactRoundsReply<'_> {
     RedactRoundsReply { places: it.places, markers: &it.markers, revision }
-}
-
-fn round(it: &Round, revision: u64) -> RoundReply<'_> {
-    RoundReply { round: it.into(), revision }
 }
 
 fn status(ended: Option<&Ended>) -> &'static str {
@@ -298,6 +310,11 @@ impl From<Convergence> for ConvergenceForm {
             convergence: (it.share() * DECIMALS).round() / DECIMALS,
             unchanged: it.unchanged,
             paths: it.paths,
+            meaning: format!(
+                "{} of {} single values are as they were before the round; 1 means that it changed \
+                 nothing, as when all agree",
+                it.unchanged, it.paths
+            ),
         }
     }
 }

@@ -108,6 +108,10 @@ pub(super) fn bind(name: &str, schema: &mut Value) {
         "path" => json!({"maxLength": PATH_BYTES_MAX, "pattern": PATH}),
         "provenance" => json!({"minLength": 1, "maxLength": PROVENANCE_CHARS_MAX}),
         "round" => json!({"maximum": u64::MAX}),
+        // The position of a delta is a text, a revision a number.
+        "after" if schema["format"] == "uint64" || schema.get("minimum").is_some() => {
+            json!({"maximum": u64::MAX})
+        }
         "after" => text(POSITION),
         "versions" => json!({"items": {"type": "integer", "minimum": 0, "maximum": u64::MAX}}),
         _ => return,

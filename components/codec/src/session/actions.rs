@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     action::{ADMIN, ANYONE, REDACTORS, declare::actions},
-    checks::limit,
+    checks::{limit, named, request_id},
 };
 #[cfg(feature = "schema")]
 use crate::{
@@ -39,13 +39,19 @@ actions! {
         takes {
             /// Only the value written at this revision.
             revision: u64,
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
         }
         answers RedactReply<'_>;
-        |it| Ok(Command::Redact {
+        |it| {
+            let id = request_id(it.request_id.as_deref())?;
+            Ok(named(id, Command::Redact {
             reason: Line::parse("reason", &it.reason)?,
             key: Key::parse(&it.key)?,
             revision: it.revision.map(Revision),
-        });
+        }))
+        };
 
     /// Render the key conventions, write discipline and read pattern as text for a
     /// participant's system prompt.
@@ -99,20 +105,44 @@ actions! {
         takes {
             /// The session's configuration; the defaults when absent.
             config: ConfigForm,
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
         }
         answers SessionReply<'_>;
         |it| {
+            let id = request_id(it.request_id.as_deref())?;
             let config = it.config.map(config::parse).transpose()?.unwrap_or_default();
-            Ok(Command::CreateSession(Box::new(config)))
+            Ok(named(id, Command::CreateSession(Box::new(config))))
         };
+
+    /// Change the session's configuration: a member that is absent stays, null restores its
+    /// default.
+    update_session: ADMIN, change;
+        at Patch "", r#"{"config":{"keys_max":2000}}"# -> 200;
+        rejects SessionArchived;
+        needs {
+            /// What changes. The estimator never does.
+            config: ConfigForm,
+        }
+        takes {}
+        answers SessionReply<'_>;
+        |it| Ok(Command::UpdateSession(Box::new(config::change(it.config)?)));
 
     /// Make the session read-only, for good.
     archive_session: ADMIN, change;
         at Post "/archive" -> 200;
         needs {}
-        takes {}
+        takes {
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
+        }
         answers SessionReply<'_>;
-        |_it| Ok(Command::ArchiveSession);
+        |it| {
+            let id = request_id(it.request_id.as_deref())?;
+            Ok(named(id, Command::ArchiveSession))
+        };
 
     /// Remove the session and all it holds.
     delete_session: ADMIN, change;
@@ -126,9 +156,16 @@ actions! {
     revoke_credentials: ADMIN, change;
         at Post "/revoke" -> 200;
         needs {}
-        takes {}
+        takes {
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
+        }
         answers SessionReply<'_>;
-        |_it| Ok(Command::RevokeCredentials);
+        |it| {
+            let id = request_id(it.request_id.as_deref())?;
+            Ok(named(id, Command::RevokeCredentials))
+        };
 
     /// Show everything about the session, values included.
     inspect: ADMIN, read;
@@ -152,9 +189,16 @@ actions! {
             /// The session as `export_session` returned it.
             document: RawDocument,
         }
-        takes {}
+        takes {
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
+        }
         answers SessionReply<'_>;
-        |it| Ok(Command::Import(Box::new(document::parse(it.document.0.get())?)));
+        |it| {
+            let id = request_id(it.request_id.as_deref())?;
+            Ok(named(id, Command::Import(Box::new(document::parse(it.document.0.get())?))))
+        };
 
     /// Read who changed what and when, oldest first; never a value.
     audit: ADMIN, read;
@@ -162,13 +206,13 @@ actions! {
         needs {}
         takes {
             /// Begin after this revision; with the oldest that is kept when absent.
-            since: u64,
+            after: u64,
             /// How many commits or deltas at most, 1 to 1000; 100 when absent.
             limit: u32,
         }
         answers AuditReply<'_>;
         |it| Ok(Command::Audit {
             limit: limit(it.limit)?,
-            since: Revision(it.since.unwrap_or(0)),
+            after: Revision(it.after.unwrap_or(0)),
         });
 }

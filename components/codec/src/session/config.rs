@@ -2,11 +2,10 @@
 
 use shared_context_core::{
     Config, Error, Key, ProjectId,
-    config::Retention,
+    config::ConfigChange,
     namespace::{Convention, Namespace},
     pattern::KeyPattern,
     store::{
-        Limits,
         access::{Access, AccessChange, AccessRule},
         expiry::Ttl,
     },
@@ -19,49 +18,51 @@ use crate::{
     refusal::malformed,
 };
 
-/// The configuration of a session. What is absent has its default.
+/// The configuration of a session. What is absent has its default, and stays as it is in an
+/// update; null is the default.
+#[expect(clippy::option_option, reason = "in an update null and absent differ")]
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "session_config"))]
 #[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub(crate) struct ConfigForm {
-    /// The largest value of one entry, 1 to 50000 tokens; 1000 when absent.
-    value_tokens_max: Option<u32>,
-    /// The largest sum of all values, 1 to 1000000 tokens; 10000 when absent.
-    store_tokens_max: Option<u32>,
-    /// The most keys, 1 to 10000; 1000 when absent.
-    keys_max: Option<u32>,
+    /// The largest value of one entry, 1 to 50000 tokens; 1000 by default.
+    value_tokens_max: Option<Option<u32>>,
+    /// The largest sum of all values, 1 to 1000000 tokens; 10000 by default.
+    store_tokens_max: Option<Option<u32>>,
+    /// The most keys, 1 to 10000; 1000 by default.
+    keys_max: Option<Option<u32>>,
     /// How tokens are counted: approximate (characters / 4, rounded up), or an
-    /// encoding of the host, such as `o200k_base`.
-    estimator: Option<String>,
-    /// The session's key conventions; the domain-neutral template when absent.
-    namespace: Option<NamespaceForm>,
-    /// The most earlier versions of one key, 0 to 100; 10 when absent.
-    history_versions_max: Option<u32>,
-    /// The most bytes of earlier versions in all, 0 to 16777216; 1048576 when
-    /// absent.
-    history_bytes_max: Option<u32>,
-    /// The most snapshots, 0 to 100; 32 when absent.
-    snapshots_max: Option<u32>,
+    /// encoding of the host, such as `o200k_base`. It never changes.
+    estimator: Option<Option<String>>,
+    /// The session's key conventions; the domain-neutral template by default.
+    namespace: Option<Option<NamespaceForm>>,
+    /// The most earlier versions of one key, 0 to 100; 10 by default.
+    history_versions_max: Option<Option<u32>>,
+    /// The most bytes of earlier versions in all, 0 to 16777216; 1048576 by
+    /// default.
+    history_bytes_max: Option<Option<u32>>,
+    /// The most snapshots, 0 to 100; 32 by default.
+    snapshots_max: Option<Option<u32>>,
     /// How many changes the feed and the audit trail go back, 256 to 10000; 1000
-    /// when absent.
-    changes_max: Option<u32>,
+    /// by default.
+    changes_max: Option<Option<u32>>,
     /// How long an entry lives when its write does not say, 1 to 315360000
-    /// seconds; until it is deleted when absent.
-    ttl_seconds_default: Option<u64>,
-    /// Whether keys may have a prefix, as in inv:findings; false when absent.
-    allows_prefixes: Option<bool>,
+    /// seconds; by default until it is deleted.
+    ttl_seconds_default: Option<Option<u64>>,
+    /// Whether keys may have a prefix, as in inv:findings; false by default.
+    allows_prefixes: Option<Option<bool>>,
     /// Who may read and write which keys, at most 32 rules; everyone every key
-    /// when absent.
-    access: Option<Vec<RuleForm>>,
-    /// The id of the project that the session belongs to; none when absent. It need not exist.
-    project: Option<String>,
+    /// by default.
+    access: Option<Option<Vec<RuleForm>>>,
+    /// The id of the project that the session belongs to; none by default. It need not exist.
+    project: Option<Option<String>>,
     /// The sets of tools that participants are offered in MCP besides the working memory:
-    /// `delta_rounds`; none when absent.
-    tools: Option<Vec<String>>,
-    /// Whether a value that looks like a credential or personal data is rejected; false when
-    /// absent: it is stored, with a warning.
-    rejects_secrets: Option<bool>,
+    /// `delta_rounds`; none by default.
+    tools: Option<Option<Vec<String>>>,
+    /// Whether a value that looks like a credential or personal data is rejected; false by
+    /// default: it is stored, with a warning.
+    rejects_secrets: Option<Option<bool>>,
 }
 
 form! {
@@ -130,31 +131,54 @@ pub(crate) fn document(text: &str) -> Result<Config, Error> {
 }
 
 pub(crate) fn parse(form: ConfigForm) -> Result<Config, Error> {
-    let (limits, kept) = (Limits::default(), Retention::default());
-    Ok(Config {
-        limits: Limits {
-            value_tokens_max: form.value_tokens_max.map_or(limits.value_tokens_max, Tokens),
-            store_tokens_max: form.store_tokens_max.map_or(limits.store_tokens_max, Tokens),
-            keys_max: form.keys_max.unwrap_or(limits.keys_max),
-        },
-        estimator: form.estimator.as_deref().map(Estimator::parse).transpose()?.unwrap_or_default(),
-        namespace: form.namespace.map(namespace).transpose()?,
-        retention: Retention {
-            history_versions_max: form.history_versions_max.unwrap_or(kept.history_versions_max),
-            history_bytes_max: form.history_bytes_max.unwrap_or(kept.history_bytes_max),
-            snapshots_max: form.snapshots_max.unwrap_or(kept.snapshots_max),
-            changes_max: form.changes_max.unwrap_or(kept.changes_max),
-        },
-        ttl_default: form
-            .ttl_seconds_default
-            .map(|it| Ttl::parse("config.ttl_seconds_default", it))
-            .transpose()?,
-        allows_prefixes: form.allows_prefixes.unwrap_or(false),
-        access: form.access.iter().flatten().map(rule).collect::<Result<_, Error>>()?,
-        project: form.project.as_deref().map(project).transpose()?,
-        tools: form.tools.unwrap_or_default(),
-        rejects_secrets: form.rejects_secrets.unwrap_or(false),
+    Ok(Config::default().changed(change(form)?))
+}
+
+/// Parses a change of a configuration: JSON of the schema `session_config`, as a merge patch
+/// (RFC 7396).
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub(crate) fn change_document(text: &str) -> Result<ConfigChange, Error> {
+    change(form::parse(text.as_bytes()).map_err(malformed)?)
+}
+
+pub(crate) fn change(form: ConfigForm) -> Result<ConfigChange, Error> {
+    let Config { limits, retention: kept, .. } = Config::default();
+    let ttl = |it| Ttl::parse("config.ttl_seconds_default", it);
+    let estimator = |it: Option<String>| match it {
+        Some(it) => Estimator::parse(&it),
+        None => Ok(Estimator::default()),
+    };
+    let rules = |it: Option<Vec<RuleForm>>| it.iter().flatten().map(rule).collect();
+    Ok(ConfigChange {
+        value_tokens_max: or_default(form.value_tokens_max.map(tokens), limits.value_tokens_max),
+        store_tokens_max: or_default(form.store_tokens_max.map(tokens), limits.store_tokens_max),
+        keys_max: or_default(form.keys_max, limits.keys_max),
+        estimator: form.estimator.map(estimator).transpose()?,
+        namespace: form.namespace.map(|it| it.map(namespace).transpose()).transpose()?,
+        history_versions_max: or_default(form.history_versions_max, kept.history_versions_max),
+        history_bytes_max: or_default(form.history_bytes_max, kept.history_bytes_max),
+        snapshots_max: or_default(form.snapshots_max, kept.snapshots_max),
+        changes_max: or_default(form.changes_max, kept.changes_max),
+        ttl_default: form.ttl_seconds_default.map(|it| it.map(ttl).transpose()).transpose()?,
+        allows_prefixes: or_default(form.allows_prefixes, false),
+        access: form.access.map(rules).transpose()?,
+        project: form.project.map(|it| it.as_deref().map(project).transpose()).transpose()?,
+        tools: or_default(form.tools, Vec::new()),
+        rejects_secrets: or_default(form.rejects_secrets, false),
     })
+}
+
+fn tokens(sent: Option<u32>) -> Option<Tokens> {
+    sent.map(Tokens)
+}
+
+/// Returns the value of a member, which is `default` if null was sent.
+#[expect(clippy::option_option, reason = "as in the form")]
+fn or_default<T>(sent: Option<Option<T>>, default: T) -> Option<T> {
+    sent.map(|it| it.unwrap_or(default))
 }
 
 fn project(id: &str) -> Result<ProjectId, Error> {

@@ -134,6 +134,7 @@ actions! {
 
     /// Read several keys as they are at one moment; lists those that are missing.
     read_batch: ANYONE, read;
+        at Post "/batch/read", r#"{"keys":["findings_summary","open_questions"]}"# -> 200;
         rejects InvalidKey;
         needs {
             /// The keys, 1 to 100, none of them twice. For `changes`: only changes of the
@@ -150,6 +151,7 @@ actions! {
 
     /// Write and delete several keys at once: all or nothing.
     write_batch: PARTICIPANTS, change;
+        at Post "/batch", r#"{"writes":[{"key":"current_phase","value":"review"}]}"# -> 200;
         rejects InvalidKey, SessionArchived, KeyNotFound, TokenizerUnavailable, ValueTooLarge,
         SensitiveValue, VersionConflict, StoreFull;
         needs {}

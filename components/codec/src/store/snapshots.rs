@@ -13,7 +13,7 @@ use super::{
 use crate::feed::ChangesReply;
 use crate::{
     action::{ANYONE, ORCHESTRATOR, declare::actions},
-    checks::limit,
+    checks::{limit, named, request_id},
 };
 
 actions! {
@@ -30,12 +30,18 @@ actions! {
         takes {
             /// Why, in one line.
             note: String,
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
         }
         answers SnapshotForm<'_>;
-        |it| Ok(Command::TakeSnapshot {
+        |it| {
+            let id = request_id(it.request_id.as_deref())?;
+            Ok(named(id, Command::TakeSnapshot {
             label: Label::parse(&it.label)?,
             note: it.note.as_deref().map(|it| Line::parse("note", it)).transpose()?,
-        });
+        }))
+        };
 
     /// List the snapshots, oldest first.
     list_snapshots: ANYONE, read;
@@ -91,9 +97,16 @@ actions! {
             /// The snapshot: 1 to 64 of A-Z, a-z, 0-9, ., _ and -.
             label: String,
         }
-        takes {}
+        takes {
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
+        }
         answers RestoreReply<'_>;
-        |it| Ok(Command::RestoreSnapshot(Label::parse(&it.label)?));
+        |it| {
+            let id = request_id(it.request_id.as_deref())?;
+            Ok(named(id, Command::RestoreSnapshot(Label::parse(&it.label)?)))
+        };
 
     /// Remove a snapshot.
     delete_snapshot: ORCHESTRATOR, change;

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod rounds;
+mod update;
 
 use std::cell::Cell;
 

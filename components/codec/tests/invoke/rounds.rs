@@ -42,7 +42,7 @@ fn replies_describe_a_round_from_opening_to_closing() {
         format!(r#"{{"deltas":[{first}"pending"}}],"next_after":"1.1","revision":4}}"#)
     );
 
-    let ended = r#""clip":"reject","bytes_max":20000,"deltas":3,"closed_at":"2026-02-20T14:30:00Z","closed_by":"orchestrator","applied":2,"lost":1,"refused":0,"clipped":[],"bytes":93,"convergence":0.3333,"unchanged":2,"paths":6,"revision":5}"#;
+    let ended = r#""clip":"reject","bytes_max":20000,"deltas":3,"closed_at":"2026-02-20T14:30:00Z","closed_by":"orchestrator","applied":2,"lost":1,"refused":0,"clipped":[],"bytes":93,"convergence":0.3333,"unchanged":2,"paths":6,"meaning":"2 of 6 single values are as they were before the round; 1 means that it changed nothing, as when all agree","losses":[{"sequence":1,"participant":"subagent:sales","path":"$['bindings']['customer']","why":"overridden","to_sequence":2,"to_participant":"subagent:legal"}],"revision":5}"#;
     assert_eq!(
         it.ask("orchestrator", r#"{"action":"close_round","clip":"reject"}"#),
         format!(r#"{{"round":1,"status":"closed",{round},{ended}"#)
@@ -67,7 +67,7 @@ fn replies_describe_a_round_from_opening_to_closing() {
     );
     assert_eq!(
         it.ask("subagent:a", r#"{"action":"convergence"}"#),
-        r#"{"rounds":[{"round":1,"status":"closed","convergence":0.3333,"unchanged":2,"paths":6,"bytes":93,"applied":2,"lost":1,"refused":0,"closed_at":"2026-02-20T14:30:00Z"}],"revision":5}"#
+        r#"{"rounds":[{"round":1,"status":"closed","convergence":0.3333,"unchanged":2,"paths":6,"meaning":"2 of 6 single values are as they were before the round; 1 means that it changed nothing, as when all agree","bytes":93,"applied":2,"lost":1,"refused":0,"closed_at":"2026-02-20T14:30:00Z"}],"revision":5}"#
     );
     let changes = it.ask("subagent:a", r#"{"action":"changes","since":4}"#);
     assert!(
@@ -210,7 +210,7 @@ fn errors_about_rounds_have_members_for_programs() {
     check(r#"{"action":"close_round"}"#, r#""revision":5}"#);
     check(r#"{"action":"open_round"}"#, r#""revision":6}"#);
     check(
-        &propose("$.bindings.a", "modify", "\"c:2\""),
+        &propose("$.bindings.a", "add", "\"c:2\""),
         r#","bound_to":"c:1","delta":1,"path":"$['bindings']['a']"}}"#,
     );
     for _ in 0..5 {

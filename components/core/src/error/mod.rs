@@ -108,8 +108,10 @@ pub enum Error {
         /// The requested label.
         label: Label,
     },
-    /// The session has the maximum number of snapshots.
+    /// The session has the maximum number of snapshots, or more since that was lowered.
     SnapshotLimit {
+        /// The number of snapshots.
+        snapshots: u32,
         /// The maximum.
         snapshots_max: u32,
     },
@@ -326,10 +328,11 @@ impl fmt::Display for Error {
             Self::SnapshotExists { label } => {
                 write!(f, "there is a snapshot {label} already; choose another label")
             }
-            Self::SnapshotLimit { snapshots_max } => write!(
+            Self::SnapshotLimit { snapshots, snapshots_max } => write!(
                 f,
-                "the session has {snapshots_max} snapshots, as many as it may; \
-                 delete one of them first"
+                "the session has {snapshots} snapshots, at most {snapshots_max} are allowed; \
+                 delete {} of them first",
+                snapshots.saturating_sub(*snapshots_max).saturating_add(1)
             ),
             Self::TokenizerUnavailable { encoding } => write!(
                 f,

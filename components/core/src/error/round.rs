@@ -169,8 +169,8 @@ impl fmt::Display for RoundError {
             }
             Self::IdentityConflict { path, bound_to } => write!(
                 f,
-                "{} is bound to {:?}, and a concept, once bound, stays; use another term, or ask \
-                 the orchestrator to remove the binding",
+                "{} is bound to {:?}, and a concept, once bound, stays; use another term, or \
+                 propose the reason to the orchestrator, who may bind it anew with modify",
                 shown(path),
                 shown(bound_to)
             ),

@@ -31,7 +31,8 @@ pub(crate) struct Meta {
     pub(crate) is_archived: bool,
     /// The incarnation: it differs for each session that ever had this id.
     pub(crate) incarnation: u64,
-    /// The revision of its creation or import.
+    /// The first revision that a reader can go on from: that of its creation or import, or
+    /// a later one since an update of the configuration. Earlier changes are not in the feed.
     pub(crate) first_revision: Revision,
     /// The credential epoch: the time of its creation in milliseconds, plus one for each
     /// revocation.
@@ -162,6 +163,19 @@ impl Meta {
             tools: config.tools.clone(),
             rejects_secrets: config.rejects_secrets,
         }
+    }
+
+    /// Applies a changed configuration, whose estimator is the same.
+    pub(crate) fn configure(&mut self, config: &Config) {
+        self.limits = config.limits;
+        self.retention = config.retention;
+        self.ttl_default = config.ttl_default;
+        self.allows_prefixes = config.allows_prefixes;
+        self.has_own_namespace = config.namespace.is_some();
+        self.has_rules = !config.access.is_empty();
+        self.project.clone_from(&config.project);
+        self.tools.clone_from(&config.tools);
+        self.rejects_secrets = config.rejects_secrets;
     }
 
     /// Returns the revision of the session when its bucket has `bucket`.

@@ -3,19 +3,23 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{entry::EntryRecord, format_1};
+use super::{Meta, decode_snapshot_info, encode_snapshot_info, entry::EntryRecord, format_1};
 use crate::{
-    Error, RoundsReply,
+    Command, Error, RoundsReply,
     command::{Batch, Condition, Delete, Write, WriteOptions},
-    kv::Revision,
-    reply::{BatchWritten, Deleted, Reply, Written},
+    config::Config,
+    key::{Key, Line},
+    kv::{Change, Revision},
+    reply::{BatchWritten, Deleted, Redacted, Reply, Written},
     rounds::Proposed,
     rounds::{Round, rows::RoundRecord},
-    row::{damaged, decode_either, digest, encode, list_to_store, stored_key},
+    row::{damaged, decode_either, digest, encode, list_to_store, stored_key, stored_label},
     store::{
         expiry::Expiry,
+        snapshot::Restored,
         warning::{Warning, WarningCode},
     },
+    time::Timestamp,
 };
 
 /// The first reply to a request, and the request's digest.
@@ -33,6 +37,43 @@ pub(super) enum AnswerRecord {
     Batch(Vec<WrittenRecord>, Vec<DeletedRecord>),
     Round(RoundRecord),
     Proposed(u64, u32, u32),
+    /// The session, as it is when the reply is sent again.
+    Session,
+    /// As [`encode_snapshot_info`] encodes it.
+    Snapshot(Vec<u8>),
+    Restored(RestoredRecord),
+    /// The key and the digests.
+    Redacted(String, Vec<String>),
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct RestoredRecord {
+    label: String,
+    written: Vec<(String, u64)>,
+    deleted: Vec<String>,
+    unchanged: u32,
+}
+
+impl RestoredRecord {
+    fn new(it: &Restored) -> Self {
+        let named = |key: &Key| key.as_str().to_owned();
+        Self {
+            label: it.label.as_str().to_owned(),
+            written: it.written.iter().map(|(key, version)| (named(key), *version)).collect(),
+            deleted: it.deleted.iter().map(named).collect(),
+            unchanged: it.unchanged,
+        }
+    }
+
+    fn into_restored(self) -> Result<Restored, Error> {
+        let written = self.written.iter().map(|(key, version)| Ok((stored_key(key)?, *version)));
+        Ok(Restored {
+            label: stored_label(&self.label)?,
+            written: written.collect::<Result<_, Error>>()?,
+            deleted: self.deleted.iter().map(|it| stored_key(it)).collect::<Result<_, _>>()?,
+            unchanged: self.unchanged,
+        })
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -98,8 +139,17 @@ pub(crate) fn encode_answer(
             it.deleted.iter().map(DeletedRecord::new).collect(),
         ),
         Reply::Rounds(RoundsReply::Round(it)) => AnswerRecord::Round(RoundRecord::new(it, 0)),
+        Reply::Rounds(RoundsReply::Closed(it)) => {
+            AnswerRecord::Round(RoundRecord::new(&it.round, 0))
+        }
         Reply::Rounds(RoundsReply::Proposed(it)) => {
             AnswerRecord::Proposed(it.round, it.first, it.count)
+        }
+        Reply::Session(_) => AnswerRecord::Session,
+        Reply::Snapshot(it) => AnswerRecord::Snapshot(encode_snapshot_info(it)?),
+        Reply::Restored(it) => AnswerRecord::Restored(RestoredRecord::new(it)),
+        Reply::Redacted(it) => {
+            AnswerRecord::Redacted(it.key.as_str().to_owned(), it.digests.clone())
         }
         _ => return Err(damaged("this kind of answer is not remembered")),
     };
@@ -120,12 +170,15 @@ pub(crate) fn change_round_of_answer(
     encode(&it).map(Some)
 }
 
-/// Returns the first reply to a request if its digest is `digest`.
+/// Returns the first reply to a request if its digest is `digest`; `None` for the session as it is.
 ///
 /// # Errors
 ///
 /// [`Error::RequestIdReused`] if the digest is of another request.
-pub(crate) fn decode_answer(bytes: &[u8], digest: [u8; 16]) -> Result<(Revision, Reply), Error> {
+pub(crate) fn decode_answer(
+    bytes: &[u8],
+    digest: [u8; 16],
+) -> Result<(Revision, Option<Reply>), Error> {
     let it: RequestRecord = decode_either::<_, format_1::RequestRecord>(bytes)?;
     if it.digest != digest {
         return Err(Error::RequestIdReused);
@@ -137,6 +190,12 @@ pub(crate) fn decode_answer(bytes: &[u8], digest: [u8; 16]) -> Result<(Revision,
         AnswerRecord::Proposed(round, first, count) => {
             Reply::Rounds(RoundsReply::Proposed(Proposed { round, first, count }))
         }
+        AnswerRecord::Session => return Ok((Revision(it.revision), None)),
+        AnswerRecord::Snapshot(it) => Reply::Snapshot(decode_snapshot_info(&it)?),
+        AnswerRecord::Restored(it) => Reply::Restored(it.into_restored()?),
+        AnswerRecord::Redacted(key, digests) => {
+            Reply::Redacted(Redacted { key: stored_key(&key)?, digests })
+        }
         AnswerRecord::Batch(written, deleted) => {
             let written = written.into_iter().map(WrittenRecord::into_written);
             let deleted = deleted.into_iter().map(DeletedRecord::into_deleted);
@@ -146,7 +205,39 @@ pub(crate) fn decode_answer(bytes: &[u8], digest: [u8; 16]) -> Result<(Revision,
             })
         }
     };
-    Ok((Revision(it.revision), reply))
+    Ok((Revision(it.revision), Some(reply)))
+}
+
+/// Returns the digest that identifies a command without a member for its name.
+pub(crate) fn command_digest(it: &Command) -> Result<[u8; 16], Error> {
+    // One form for all, so that there is one encoding.
+    let (name, about, text, revision) = match it {
+        Command::ArchiveSession => ("archive_session", "", None, None),
+        Command::RevokeCredentials => ("revoke_credentials", "", None, None),
+        Command::TakeSnapshot { label, note } => {
+            ("snapshot", label.as_str(), note.as_ref().map(Line::as_str), None)
+        }
+        Command::RestoreSnapshot(label) => ("restore_snapshot", label.as_str(), None, None),
+        Command::Redact { key, revision, reason } => {
+            ("redact", key.as_str(), Some(reason.as_str()), revision.map(|it| it.0))
+        }
+        _ => return Err(Error::malformed("request_id is not for this action; leave it out")),
+    };
+    digest(&(name, about, text, revision))
+}
+
+/// Returns the digest that identifies the creation of a session with `config` and these rows.
+pub(crate) fn creation_digest(
+    config: &Config,
+    (is_archived, created_at): (bool, Timestamp),
+    rows: &[Change],
+) -> Result<[u8; 16], Error> {
+    let meta = Meta::new(Revision(0), 0, Timestamp(0), config).encode()?;
+    let rows = rows.iter().filter_map(|it| match it {
+        Change::Put(row, bytes) => Some((row, bytes)),
+        _ => None,
+    });
+    digest(&("create_session", meta, is_archived, created_at.0, rows.collect::<Vec<_>>()))
 }
 
 /// Returns the digest that identifies a write.

@@ -72,6 +72,8 @@ pub(super) struct StateBuilder<'a> {
     pub(super) parts: Parts,
     /// The number of paths and items that each delta contributed to.
     pub(super) contributions: Vec<usize>,
+    /// The state at the opening of the round.
+    pub(super) before: &'a State,
     round: u64,
     order: &'a [WeightedDelta<'a>],
 }
@@ -79,14 +81,20 @@ pub(super) struct StateBuilder<'a> {
 impl<'a> StateBuilder<'a> {
     /// Applies `resolutions`, ordered by path, to `state`.
     pub(super) fn new(
-        state: &State,
+        state: &'a State,
         resolutions: Vec<Resolution>,
         order: &'a [WeightedDelta<'a>],
         round: u64,
     ) -> Self {
         let (document, parts) = (state.document.clone(), Parts::new(&state.marks));
-        let mut builder =
-            Self { document, parts, contributions: vec![0; order.len()], round, order };
+        let mut builder = Self {
+            document,
+            parts,
+            contributions: vec![0; order.len()],
+            before: state,
+            round,
+            order,
+        };
         let mut appended = Vec::new();
         let mut removed = Vec::new();
         for Resolution { path, outcome, by } in resolutions {

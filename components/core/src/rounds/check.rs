@@ -35,7 +35,7 @@ pub(crate) fn check(delta: &Delta, state: &State, plan: &Plan) -> Result<u32, Er
     for claim in &claims {
         if let Change::Set(value) = &claim.change {
             check_value(&claim.path, value)?;
-            check_set(delta.operation, &claim.path, value, state)?;
+            check_set(delta, &claim.path, value, state)?;
         }
     }
     let bytes = delta.value.as_ref().map_or(0, Json::bytes) + delta.provenance.as_str().len();
@@ -106,21 +106,23 @@ fn check_value(path: &Path, value: &Json) -> Result<(), Error> {
     Err(Error::malformed(format!("{path} cannot hold this value: {expected}")))
 }
 
-/// Rejects a claim that conflicts with the current value.
-fn check_set(operation: Operation, path: &Path, value: &Json, state: &State) -> Result<(), Error> {
+/// Rejects a claim that conflicts with the current value. Only the orchestrator binds a term anew.
+fn check_set(delta: &Delta, path: &Path, value: &Json, state: &State) -> Result<(), Error> {
     let Some(here) = path.find(&state.document) else { return Ok(()) };
     // Both come from canonical text, so equal values have equal numbers.
     if *here == value.value() {
         return Ok(());
     }
-    if path.is_in(BINDINGS) {
+    let rebinds =
+        delta.operation == Operation::Modify && delta.participant.role() == Role::Orchestrator;
+    if path.is_in(BINDINGS) && !rebinds {
         return Err(RoundError::IdentityConflict {
             path: path.to_string(),
             bound_to: here.as_str().unwrap_or_default().to_owned(),
         }
         .into());
     }
-    match operation {
+    match delta.operation {
         Operation::Add => Err(RoundError::PathExists { path: path.to_string() }.into()),
         Operation::Modify | Operation::Remove => Ok(()),
     }

@@ -84,8 +84,8 @@ type ClippedParts = Vec<(Clipped, Vec<usize>)>;
 /// [`PARTS_MAX`] parts. Returns the document's text, and the removed parts with the
 /// deltas of this round that contributed to them.
 ///
-/// The query and bindings from before `round` are never removed: a bound concept is
-/// stable.
+/// The query and terms that were bound before `round` are never removed: a bound concept is
+/// stable, also where the orchestrator bound the term anew.
 ///
 /// # Errors
 ///
@@ -175,7 +175,10 @@ fn candidates(builder: &StateBuilder<'_>, round: u64) -> Result<Vec<Candidate>, 
     }
     let bindings = member(BINDINGS).and_then(Value::as_object).into_iter().flatten();
     for (term, concept) in bindings {
-        if let Some(part) = builder.parts.bindings.get(term).filter(|it| it.mark.round == round) {
+        let is_new = |it: &&Part| {
+            it.mark.round == round && !builder.before.marks.bindings.contains_key(term)
+        };
+        if let Some(part) = builder.parts.bindings.get(term).filter(is_new) {
             // Including its colon.
             let bytes = Json::from_value(&Value::String(term.clone()))?.bytes() + 1;
             add(vec![name(BINDINGS), name(term)], concept, part, bytes)?;

@@ -1,9 +1,10 @@
 //! The operations on rounds, and their replies.
 
 use super::{
-    CloseRound, Delta, DeltaOutcome, Json, OpenRound, Proposal, ReadDeltas, RedactRounds, Round,
-    Weight,
+    CloseRound, Delta, DeltaOutcome, Json, Loss, OpenRound, Proposal, ReadDeltas, RedactRounds,
+    Round, Weight,
 };
+use crate::participant::Participant;
 
 /// An operation on a session's rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,8 +32,10 @@ pub enum Command {
 /// The reply to an operation on rounds. The doc of each variant names its operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// To `Open` and `Close`.
+    /// To `Open`.
     Round(Box<Round>),
+    /// To `Close`.
+    Closed(Box<Closed>),
     /// To `Propose`.
     Proposed(Proposed),
     /// To `ReadState`.
@@ -43,6 +46,52 @@ pub enum Reply {
     Convergence(Vec<Round>),
     /// To `Redact`.
     Redacted(RoundsRedacted),
+}
+
+/// A closed round, and what lost in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closed {
+    /// The round.
+    pub round: Round,
+    /// The first 100 losses, by sequence and path.
+    pub losses: Vec<DeltaLoss>,
+    /// The number of further losses.
+    pub more_losses: u32,
+}
+
+/// A loss of a delta.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeltaLoss {
+    /// The sequence of the delta.
+    pub sequence: u32,
+    /// The participant that proposed it.
+    pub participant: Participant,
+    /// The loss.
+    pub loss: Loss,
+}
+
+/// The most losses in the reply to a close.
+const LOSSES_MAX: usize = 100;
+
+impl Closed {
+    /// Creates the reply about `round`, whose `deltas` had these `outcomes`, both by sequence.
+    pub(crate) fn new(round: Round, deltas: &[Delta], outcomes: &[DeltaOutcome]) -> Self {
+        let mut losses = Vec::new();
+        let mut more_losses = 0_u32;
+        for (outcome, loss) in outcomes.iter().flat_map(|it| it.losses.iter().map(move |l| (it, l)))
+        {
+            let by = deltas.iter().find(|it| it.sequence == outcome.sequence);
+            match by.filter(|_| losses.len() < LOSSES_MAX) {
+                Some(delta) => losses.push(DeltaLoss {
+                    sequence: outcome.sequence,
+                    participant: delta.participant.clone(),
+                    loss: loss.clone(),
+                }),
+                None => more_losses = more_losses.saturating_add(1),
+            }
+        }
+        Self { round, losses, more_losses }
+    }
 }
 
 /// The sequence numbers of proposed deltas.

@@ -56,6 +56,14 @@ impl Why {
         Self::ChangedBelow,
     ];
 
+    /// Returns the rule that decides where neither claim counts more; `None` for other reasons.
+    pub fn rule(self) -> Option<&'static str> {
+        (self == Self::Tie).then_some(
+            "both count the same: the participant first in the alphabet wins, between equal votes \
+             the smaller canonical JSON",
+        )
+    }
+
     /// Returns the reason's name.
     pub fn as_str(self) -> &'static str {
         match self {

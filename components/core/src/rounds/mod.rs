@@ -54,7 +54,9 @@ pub(crate) use clip::check_size;
 pub use clip::{Clipped, PARTS_MAX};
 pub use close::{Closing, DeltaOutcome, Loss, Reported, Status};
 pub(crate) use close::{close, discard};
-pub use commands::{Command, DeltaRead, DeltasPage, Proposed, Reply, RoundsRedacted, StateRead};
+pub use commands::{
+    Closed, Command, DeltaLoss, DeltaRead, DeltasPage, Proposed, Reply, RoundsRedacted, StateRead,
+};
 pub use history::{KeptRound, RoundHistory};
 pub use json::{DEPTH_MAX, Json};
 pub use merge::Why;

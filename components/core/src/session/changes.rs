@@ -60,14 +60,14 @@ impl<B: Bucket> OpenSession<'_, B> {
         Ok(self.answer(Reply::Changes(ChangesPage { changes, next_since, has_more })))
     }
 
-    pub(super) fn audit(&self, since: Revision, limit: u32) -> Result<Decision, Error> {
+    pub(super) fn audit(&self, after: Revision, limit: u32) -> Result<Decision, Error> {
         require_admin(self.caller)?;
         let first = self.bucket.scan(record::CHANGES, None, 1)?;
         let oldest = first.first().map(|(row, _)| record::revision_of_change(row)).transpose()?;
-        let (stored, last) = self.stored_changes(since, limit)?;
+        let (stored, last) = self.stored_changes(after, limit)?;
         let records = stored.into_iter().map(|it| it.record).collect();
-        let next_since = last.filter(|last| *last < self.revision());
-        Ok(self.answer(Reply::Audit(AuditPage { records, oldest, next_since })))
+        let next_after = last.filter(|last| *last < self.revision());
+        Ok(self.answer(Reply::Audit(AuditPage { records, oldest, next_after })))
     }
 
     /// Returns the events of at most `limit` commits after `since`, up to one page, and

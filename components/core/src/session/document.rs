@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::open_session;
 use crate::{
     Error,
+    config::{KEYS_LIMIT_MAX, SNAPSHOTS_LIMIT_MAX, VALUE_TOKENS_LIMIT_MAX},
     key::Key,
     kv::Revision,
     port::Tokenizer,
@@ -174,19 +175,20 @@ fn check_values(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
     Ok(())
 }
 
-/// Rejects documents over their own limits, except the sum of all sizes: a placeholder
-/// may be longer than the value it replaced.
+/// Rejects documents over the limits of every session. One may be over its own, which were
+/// lowered after the entries were written or the snapshots taken; only history is removed
+/// then. A placeholder may be longer than the value it replaced.
 fn check_limits(it: &Portable) -> Result<(), Error> {
-    let (limits, retention) = (&it.config.limits, &it.config.retention);
+    let retention = &it.config.retention;
     let is_over = |count: usize, max: u32| u32::try_from(count).is_ok_and(|it| it > max);
-    let is_too_large = |it: &Entry| it.value_tokens > limits.value_tokens_max && !it.is_redacted;
+    let is_too_large = |it: &Entry| it.value_tokens > VALUE_TOKENS_LIMIT_MAX && !it.is_redacted;
     let mut histories = it.history.chunk_by(|a, b| a.entry.key == b.entry.key);
-    if is_over(it.entries.len(), limits.keys_max)
-        || is_over(it.snapshots.len(), retention.snapshots_max)
+    if is_over(it.entries.len(), KEYS_LIMIT_MAX)
+        || is_over(it.snapshots.len(), SNAPSHOTS_LIMIT_MAX)
         || histories.any(|it| is_over(it.len(), retention.history_versions_max))
         || it.entries.iter().any(is_too_large)
     {
-        return Err(Error::invalid_document("it is over its own limits"));
+        return Err(Error::invalid_document("it is over the limits of a session"));
     }
     Ok(())
 }

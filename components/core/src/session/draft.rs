@@ -10,7 +10,10 @@ mod values;
 
 use std::{collections::BTreeMap, mem};
 
-use super::{OpenSession, put};
+use super::{
+    OpenSession, put,
+    retries::{IdempotencyKey, answer_row},
+};
 use crate::{
     Error,
     audit::{AuditAction, AuditEntry, AuditRecord},
@@ -46,6 +49,8 @@ pub(super) struct Draft<'a, B> {
     pub(super) weight_before: u64,
     pub(super) changes: Vec<Change>,
     events: Vec<StoredEvent>,
+    /// Of a [`Command::Named`](crate::Command::Named), whose reply is stored for retries.
+    pub(super) idempotency_key: Option<IdempotencyKey>,
     /// The sizes of the values it stores, by their rows.
     values: BTreeMap<String, u64>,
     /// The earlier versions that were loaded.
@@ -94,6 +99,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         meta.changed_at = open.at;
         meta.weight = open.weight()?;
         let mut draft = Self::fresh(bucket, session, &open.caller.participant, meta);
+        draft.idempotency_key.clone_from(&open.idempotency_key);
         if open.has_expired() {
             draft.sweep(open)?;
         }
@@ -117,6 +123,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
             meta,
             changes: Vec::new(),
             events: Vec::new(),
+            idempotency_key: None,
             values: BTreeMap::new(),
             histories: BTreeMap::new(),
         }
@@ -366,6 +373,10 @@ impl<'a, B: Bucket> Draft<'a, B> {
             });
         }
         self.changes.push(put(record::META, self.meta.encode()?));
+        let request = match self.idempotency_key.take() {
+            None => request,
+            named => answer_row(named, self.revision, &reply)?,
+        };
         let request_row = request.map(|(row, answer)| {
             self.changes.push(put(row.clone(), answer));
             row

@@ -1,13 +1,15 @@
 //! The life cycle of a session (spec 8.4): create, show, archive, revoke, delete. Also
-//! sweeps expired entries.
+//! sweeps expired entries. `update` changes its configuration.
 
 use super::{
     Decision, Draft, OpenSession, Request, draft::EventDetails, open_session, put, require_admin,
+    retries::IdempotencyKey,
 };
 use crate::{
     Error,
     audit::AuditAction,
     config::Config,
+    key::RequestId,
     kv::{Bucket, Change},
     namespace::Namespace,
     record::{self, Meta},
@@ -15,13 +17,23 @@ use crate::{
     row,
     scope::SessionId,
     store::Totals,
+    time::Timestamp,
 };
 
 impl<B: Bucket> Request<'_, B> {
-    pub(super) fn create(&self, config: &Config) -> Result<Decision, Error> {
+    pub(super) fn create(
+        &self,
+        config: &Config,
+        request_id: Option<&RequestId>,
+    ) -> Result<Decision, Error> {
         let meta = self.new_meta(config, 0)?;
         let mut draft = Draft::fresh(self.bucket, self.session, &self.caller.participant, meta);
-        draft.changes = config_rows(config)?;
+        draft.changes = config_rows(&Config::default(), config)?;
+        if let Some(first) =
+            self.expect_new(&mut draft, config, (false, Timestamp(0)), request_id)?
+        {
+            return Ok(first);
+        }
         draft.add_event(AuditAction::CreateSession, EventDetails::default());
         let info = info(self.session, &draft.meta, draft.meta.totals, config.clone());
         draft.commit(Reply::Session(Box::new(info)), None)
@@ -42,14 +54,32 @@ impl<B: Bucket> Request<'_, B> {
             ))
         })?;
         require_admin(self.caller)?;
-        if self.bucket.get(record::META)?.is_some() {
-            return Err(Error::SessionExists { session: self.session.to_string() });
-        }
         let bucket = self.bucket.revision();
         let previous = self.bucket.get(record::OFFSET)?;
         let previous = previous.map_or(Ok(0), |bytes| record::decode_offset(&bytes))?;
         let offset = latest.saturating_sub(bucket.0).max(previous);
         Ok(Meta::new(bucket.next(), offset, self.now, config))
+    }
+
+    /// Checks that the session that `draft` creates with `config` does not exist. Returns the reply
+    /// if the same request created it. `imported` is whether it was archived, and when it was
+    /// created.
+    pub(super) fn expect_new(
+        &self,
+        draft: &mut Draft<'_, B>,
+        config: &Config,
+        imported: (bool, Timestamp),
+        request_id: Option<&RequestId>,
+    ) -> Result<Option<Decision>, Error> {
+        let digest = || record::creation_digest(config, imported, &draft.changes);
+        let new_key = |id| Ok::<_, Error>(IdempotencyKey::new(self.caller, id, digest()?));
+        draft.idempotency_key = request_id.map(new_key).transpose()?;
+        if self.bucket.get(record::META)?.is_none() {
+            return Ok(None);
+        }
+        let replay = self.open()?.replay(draft.idempotency_key.as_ref())??;
+        let exists = || Error::SessionExists { session: self.session.to_string() };
+        replay.map(Some).ok_or_else(exists)
     }
 }
 
@@ -60,6 +90,9 @@ impl<B: Bucket> OpenSession<'_, B> {
 
     pub(super) fn archive(&self) -> Result<Decision, Error> {
         require_admin(self.caller)?;
+        if let Some(first) = self.first_reply()? {
+            return Ok(first);
+        }
         if self.meta.is_archived {
             return self.show();
         }
@@ -68,6 +101,9 @@ impl<B: Bucket> OpenSession<'_, B> {
 
     pub(super) fn revoke_credentials(&self) -> Result<Decision, Error> {
         require_admin(self.caller)?;
+        if let Some(first) = self.first_reply()? {
+            return Ok(first);
+        }
         self.change_meta(AuditAction::RevokeCredentials, |meta| {
             // The number always changes, even at the maximum.
             meta.credential_epoch = meta.credential_epoch.wrapping_add(1);
@@ -147,14 +183,20 @@ impl<B: Bucket> OpenSession<'_, B> {
     }
 }
 
-/// Returns the rows of a session's own namespace and access rules.
-pub(super) fn config_rows(config: &Config) -> Result<Vec<Change>, Error> {
+/// Returns the changes of the rows of a session's own namespace and access rules.
+pub(super) fn config_rows(old: &Config, new: &Config) -> Result<Vec<Change>, Error> {
     let mut changes = Vec::new();
-    if let Some(namespace) = &config.namespace {
-        changes.push(put(record::NAMESPACE, record::encode_namespace(namespace)?));
+    if new.namespace != old.namespace {
+        changes.push(match &new.namespace {
+            Some(it) => put(record::NAMESPACE, record::encode_namespace(it)?),
+            None => Change::Delete(record::NAMESPACE.to_owned()),
+        });
     }
-    if !config.access.is_empty() {
-        changes.push(put(record::RULES, record::encode_rules(&config.access)?));
+    if new.access != old.access {
+        changes.push(match new.access.as_slice() {
+            [] => Change::Delete(record::RULES.to_owned()),
+            rules => put(record::RULES, record::encode_rules(rules)?),
+        });
     }
     Ok(changes)
 }

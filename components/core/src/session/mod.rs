@@ -17,6 +17,7 @@ mod reports;
 mod retries;
 mod rounds;
 mod snapshots;
+mod update;
 mod weight;
 mod writes;
 
@@ -50,12 +51,17 @@ pub(crate) struct Request<'a, B> {
 impl<B: Bucket> Request<'_, B> {
     /// Decides `command`.
     pub(crate) fn decide(&self, command: &Command) -> Result<Decision, Error> {
+        let (command, request_id) = match command {
+            Command::Named { request_id, command } => (&**command, Some(request_id)),
+            _ => (command, None),
+        };
         match command {
-            Command::CreateSession(config) => return self.create(config),
-            Command::Import(portable) => return self.import(portable),
+            Command::CreateSession(config) => return self.create(config, request_id),
+            Command::Import(portable) => return self.import(portable, request_id),
             _ => {}
         }
         let mut it = self.open()?;
+        it.idempotency_key = it.idempotency_key(request_id, || record::command_digest(command))?;
         it.check_prefixes(command)?;
         // These two do not need the next expiry, and reading one entry should not read
         // others.
@@ -64,6 +70,7 @@ impl<B: Bucket> Request<'_, B> {
         }
         match command {
             Command::CreateSession(_) | Command::Import(_) | Command::ShowSession => it.show(),
+            Command::UpdateSession(change) => it.update(change),
             Command::ArchiveSession => it.archive(),
             Command::DeleteSession => it.delete_session(),
             Command::RevokeCredentials => it.revoke_credentials(),
@@ -97,10 +104,11 @@ impl<B: Bucket> Request<'_, B> {
             Command::Prompt { participant, max_tokens } => {
                 it.prompt(participant.as_ref(), *max_tokens)
             }
-            Command::Audit { since, limit } => it.audit(*since, *limit),
+            Command::Audit { after, limit } => it.audit(*after, *limit),
             Command::Project(_) => {
                 Err(Error::malformed("this is done to a project, and the request names a session"))
             }
+            Command::Named { .. } => Err(Error::malformed("a request has one name")),
         }
     }
 
@@ -122,6 +130,7 @@ impl<B: Bucket> Request<'_, B> {
             at: self.now.max(meta.changed_at),
             authorizer: Authorizer::new(self.caller, rules),
             meta,
+            idempotency_key: None,
         })
     }
 }

@@ -3,7 +3,7 @@
 //! Invariant: an entry that has expired at [`OpenSession::now`] does not exist, even
 //! before it is swept.
 
-use super::{Decision, Draft, answer, draft::load_history};
+use super::{Decision, Draft, answer, draft::load_history, retries::IdempotencyKey};
 use crate::{
     Error,
     command::Command,
@@ -33,6 +33,8 @@ pub(super) struct OpenSession<'a, B> {
     pub(super) at: Timestamp,
     pub(super) authorizer: Authorizer<'a>,
     pub(super) meta: Meta,
+    /// Of a [`Command::Named`].
+    pub(super) idempotency_key: Option<IdempotencyKey>,
 }
 
 impl<B: Bucket> OpenSession<'_, B> {

@@ -12,6 +12,8 @@ use super::{
 use crate::{
     Error,
     audit::AuditAction,
+    config::Config,
+    key::RequestId,
     kv::Bucket,
     portable::Portable,
     reply::Reply,
@@ -55,7 +57,11 @@ impl<B: Bucket> OpenSession<'_, B> {
 }
 
 impl<B: Bucket> Request<'_, B> {
-    pub(super) fn import(&self, it: &Portable) -> Result<Decision, Error> {
+    pub(super) fn import(
+        &self,
+        it: &Portable,
+        request_id: Option<&RequestId>,
+    ) -> Result<Decision, Error> {
         document::check(it, self.now, self.tokenizer)?;
         let mut meta = self.new_meta(&it.config, document::latest_revision(it).0)?;
         // Many hosts can import the same document at one revision; the time distinguishes
@@ -67,7 +73,7 @@ impl<B: Bucket> Request<'_, B> {
         meta.snapshots = it.snapshots.iter().map(|it| it.info.revision).collect();
         let participant = &self.caller.participant;
         let mut draft = Draft::fresh(self.bucket, self.session, participant, meta);
-        draft.changes = life::config_rows(&it.config)?;
+        draft.changes = life::config_rows(&Config::default(), &it.config)?;
         draft.add_event(AuditAction::ImportSession, EventDetails::default());
         for entry in &it.entries {
             draft.store(None, entry)?;
@@ -83,6 +89,10 @@ impl<B: Bucket> Request<'_, B> {
             draft.put_value(key, *revision, value.clone());
         }
         stored::portable::store(&it.rounds, &mut draft.changes)?;
+        let imported = (it.is_archived, it.created_at);
+        if let Some(first) = self.expect_new(&mut draft, &it.config, imported, request_id)? {
+            return Ok(first);
+        }
         // A document of an earlier version is imported at any size.
         draft.weight_before = u64::MAX;
         let totals = draft.meta.totals;

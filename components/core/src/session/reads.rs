@@ -147,7 +147,7 @@ impl<B: Bucket> OpenSession<'_, B> {
     }
 
     /// Returns true if `entry` has not changed since `since`, a revision of this session
-    /// and not of an earlier one with its id.
+    /// under its present access rules, and not of an earlier session with its id.
     fn is_older(&self, entry: &Entry, since: Option<Revision>) -> bool {
         let valid = self.meta.first_revision.max(entry.touched)..=self.revision();
         since.is_some_and(|it| valid.contains(&it))

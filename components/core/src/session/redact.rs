@@ -42,6 +42,9 @@ impl<B: Bucket> OpenSession<'_, B> {
         shown: Option<&Line>,
     ) -> Result<Decision, Error> {
         self.require_redactor()?;
+        if let Some(first) = self.first_reply()? {
+            return Ok(first);
+        }
         let current = self.entry(key)?;
         let mut draft = Draft::new(self)?;
         let mut snapshots = Vec::new();

@@ -6,6 +6,7 @@ use crate::{
     Error,
     key::RequestId,
     kv::{Bucket, Revision},
+    participant::Caller,
     record,
     reply::Reply,
 };
@@ -18,8 +19,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         digest: impl FnOnce() -> Result<[u8; 16], Error>,
     ) -> Result<Option<IdempotencyKey>, Error> {
         let Some(id) = request_id else { return Ok(None) };
-        let row = record::request_row(&self.caller.participant, id);
-        Ok(Some(IdempotencyKey { row, digest: digest()? }))
+        Ok(Some(IdempotencyKey::new(self.caller, id, digest()?)))
     }
 
     /// Returns the stored reply if the same request was executed before.
@@ -32,10 +32,17 @@ impl<B: Bucket> OpenSession<'_, B> {
         let Some(IdempotencyKey { row, digest }) = idempotency_key else { return Ok(Ok(None)) };
         let Some(bytes) = self.bucket.get(row)? else { return Ok(Ok(None)) };
         match record::decode_answer(&bytes, *digest) {
-            Ok((revision, reply)) => Ok(Ok(Some(answer(revision, reply, &self.meta)))),
+            Ok((revision, Some(reply))) => Ok(Ok(Some(answer(revision, reply, &self.meta)))),
+            Ok((_, None)) => self.show().map(|it| Ok(Some(it))),
             Err(reused @ Error::RequestIdReused) => Ok(Err(reused)),
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns the stored reply to a [`Command::Named`](crate::Command::Named) if the same command
+    /// was executed before. The caller has checked the role.
+    pub(super) fn first_reply(&self) -> Result<Option<Decision>, Error> {
+        self.replay(self.idempotency_key.as_ref())?
     }
 }
 
@@ -44,11 +51,19 @@ impl<B: Bucket> OpenSession<'_, B> {
 pub(super) type Replay = Result<Option<Decision>, Error>;
 
 /// The idempotency record's row and digest.
+#[derive(Clone)]
 pub(super) struct IdempotencyKey {
     /// The row that stores the reply.
     row: String,
     /// The digest of the request.
     digest: [u8; 16],
+}
+
+impl IdempotencyKey {
+    /// Creates the key of a request of `caller`.
+    pub(super) fn new(caller: &Caller, id: &RequestId, digest: [u8; 16]) -> Self {
+        Self { row: record::request_row(&caller.participant, id), digest }
+    }
 }
 
 /// Returns the row that stores `reply` for retries, with its bytes.

@@ -13,10 +13,10 @@ use crate::{
     record,
     reply::{self, PAGE_BYTES_MAX},
     rounds::{
-        self, CloseRound, Closing, Command, Delta, DeltaRead, DeltasPage, Ended, Json, KeptRound,
-        OpenRound, Path, Proposal, Proposed, ReadDeltas, RedactRounds, Redaction, Reply, Reported,
-        Round, RoundError, Rounds, RoundsRedacted, SentDelta, Share, State, StateRead, Status,
-        rows, stored::StoredRounds,
+        self, CloseRound, Closed, Closing, Command, Delta, DeltaRead, DeltasPage, Ended, Json,
+        KeptRound, OpenRound, Path, Proposal, Proposed, ReadDeltas, RedactRounds, Redaction, Reply,
+        Reported, Round, RoundError, Rounds, RoundsRedacted, SentDelta, Share, State, StateRead,
+        Status, rows, stored::StoredRounds,
     },
 };
 
@@ -138,7 +138,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         if let Some(first) =
             self.authorized_replay(idempotency_key.as_ref(), self.require_orchestrator())?
         {
-            return Ok(first);
+            return self.with_losses(first);
         }
         let mut rounds = self.stored().rounds()?;
         let last = rounds.last;
@@ -174,9 +174,26 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
         let kept = KeptRound { round, deltas, outcomes, state: Some(state) };
         self.stored().prune(&mut draft.changes, &mut rounds, rounds::weight::of_round(&kept))?;
-        let round = kept.round;
-        let reply = Reply::Round(Box::new(round));
+        let KeptRound { round, deltas, outcomes, .. } = kept;
+        let reply = Reply::Closed(Box::new(Closed::new(round, &deltas, &outcomes)));
         finish(draft, &rounds, AuditAction::CloseRound, number, idempotency_key, reply)
+    }
+
+    /// Adds to the stored reply to a close what lost in the round, if that is still retained: the
+    /// losses are stored with the round only.
+    fn with_losses(&self, first: Decision) -> Result<Decision, Error> {
+        let Decision::Answer(mut outcome) = first else { return Ok(first) };
+        if let reply::Reply::Rounds(Reply::Round(round)) = outcome.reply {
+            let number = round.number;
+            let (deltas, outcomes) = if number >= self.stored().rounds()?.oldest {
+                (self.stored().deltas(number)?, self.stored().ended(number)?.1)
+            } else {
+                (Vec::new(), Vec::new())
+            };
+            let closed = Closed::new(*round, &deltas, &outcomes);
+            outcome.reply = reply::Reply::Rounds(Reply::Closed(Box::new(closed)));
+        }
+        Ok(Decision::Answer(outcome))
     }
 
     fn read_state(&self, round: Option<u64>) -> Result<Decision, Error> {

@@ -24,13 +24,17 @@ impl<B: Bucket> OpenSession<'_, B> {
         note: Option<&Line>,
     ) -> Result<Decision, Error> {
         self.require_orchestrator()?;
+        if let Some(first) = self.first_reply()? {
+            return Ok(first);
+        }
         let snapshots = self.snapshots()?;
         if snapshots.iter().any(|it| it.label == *label) {
             return Err(Error::SnapshotExists { label: label.clone() });
         }
         let snapshots_max = self.meta.retention.snapshots_max;
-        if snapshots.len() >= usize::try_from(snapshots_max).unwrap_or(usize::MAX) {
-            return Err(Error::SnapshotLimit { snapshots_max });
+        let count = u32::try_from(snapshots.len()).unwrap_or(u32::MAX);
+        if count >= snapshots_max {
+            return Err(Error::SnapshotLimit { snapshots: count, snapshots_max });
         }
         let mut draft = Draft::new(self)?;
         let revision = draft.revision;
@@ -102,6 +106,9 @@ impl<B: Bucket> OpenSession<'_, B> {
 
     pub(super) fn restore_snapshot(&self, label: &Label) -> Result<Decision, Error> {
         self.require_orchestrator()?;
+        if let Some(first) = self.first_reply()? {
+            return Ok(first);
+        }
         let info = self.snapshot(label)?;
         let mut draft = Draft::new(self)?;
         let (revision, at) = (draft.revision, draft.at);

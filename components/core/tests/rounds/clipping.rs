@@ -99,6 +99,22 @@ fn bindings_of_earlier_rounds_are_never_clipped() {
     assert_eq!(at(&host, "/query"), "shorter");
 }
 
+/// A term that was bound anew in a round was once taken for one that the round made, so a state
+/// over its limit lost the term altogether.
+#[test]
+fn a_term_that_is_bound_anew_is_never_clipped() {
+    let host = session();
+    play(&host, Plan::default(), &[(LIGHT, r#"add $.bindings.customer "c:1""#)]);
+    let long = "c".repeat(1_000);
+    open(&host, clipping(Clip::LargestFirst, 1_000));
+    propose(&host, ORCHESTRATOR, &format!("modify $.bindings.customer {long:?}")).unwrap();
+    let close_it = Command::Rounds(RoundsCommand::Close(CloseRound::default()));
+    assert_eq!(code(host.ask(ORCHESTRATOR, &close_it)), Code::StateTooLarge);
+    propose(&host, ORCHESTRATOR, r#"modify $.bindings.customer "c:2""#).unwrap();
+    close(&host);
+    assert_eq!(at(&host, "/bindings/customer"), "c:2");
+}
+
 /// The limit belongs to the state: a round opened without one uses the previous round's.
 #[test]
 fn a_limit_stays_until_another_one_is_set() {

@@ -78,8 +78,11 @@ fn open(host: &TestHost, plan: Plan) -> u64 {
 }
 
 fn round(reply: Reply) -> Round {
-    let Reply::Rounds(RoundsReply::Round(round)) = reply else { panic!("{reply:?}") };
-    *round
+    match reply {
+        Reply::Rounds(RoundsReply::Round(round)) => *round,
+        Reply::Rounds(RoundsReply::Closed(closed)) => closed.round,
+        _ => panic!("{reply:?}"),
+    }
 }
 
 /// Parses `operation path value`, as in `add $.bindings.customer "sea:1"`.

@@ -2,13 +2,15 @@
 
 use serde_json::json;
 use shared_context_core::{
-    Code, Command, ReadDeltas, Reply, RoundsCommand, RoundsReply,
+    CloseRound, Code, Command, ReadDeltas, Reply, RequestId, RoundsCommand, RoundsReply,
     audit::AuditAction,
     participant::Participant,
-    rounds::{Clip, Plan, ROUNDS_KEPT, Reported, SentPath},
+    rounds::{Clip, Plan, ROUNDS_KEPT, Reported, SentPath, Why},
 };
 
-use crate::{close, code, deltas, open, page, plan, play, propose, read, session, state};
+use crate::{
+    ORCHESTRATOR, close, code, deltas, open, page, plan, play, propose, read, session, state,
+};
 
 const A: &str = "subagent:a";
 const B: &str = "subagent:b";
@@ -59,6 +61,53 @@ fn the_history_of_a_path_has_all_its_deltas() {
     // The term may be bound again after the orchestrator removed the binding.
     play(&host, Plan::default(), &[(A, r#"add $.bindings.customer "c:2""#)]);
     assert_eq!(state(&host)["bindings"]["customer"], "c:2");
+}
+
+/// The orchestrator needed two rounds to correct a concept: one to remove it, one to bind it anew.
+#[test]
+fn the_orchestrator_binds_a_term_anew_in_one_round() {
+    let host = session();
+    play(&host, Plan::default(), &[(A, r#"add $.bindings.customer "c:1""#)]);
+    open(&host, Plan::default());
+    for who in [A, B] {
+        let error = propose(&host, who, r#"modify $.bindings.customer "c:2""#).unwrap_err();
+        assert!(error.to_string().contains("the orchestrator"), "{error}");
+    }
+    for wrong in [r#"add $.bindings.customer "c:2""#, "modify $.bindings.customer 7"] {
+        propose(&host, ORCHESTRATOR, wrong).unwrap_err();
+    }
+    propose(&host, ORCHESTRATOR, r#"modify $.bindings.customer "c:2""#).unwrap();
+    // Others may say that it is right as it is; the weights decide.
+    propose(&host, A, r#"add $.bindings.customer "c:1""#).unwrap();
+    close(&host);
+    assert_eq!(state(&host)["bindings"]["customer"], "c:2");
+}
+
+/// The orchestrator had to read all deltas to see what its decision had cost.
+#[test]
+fn a_close_returns_what_lost_and_why() {
+    let host = session();
+    open(&host, Plan::default());
+    for (who, value) in [(A, "c:1"), (B, "c:2")] {
+        propose(&host, who, &format!("add $.bindings.customer \"{value}\"")).unwrap();
+    }
+    let request_id = Some(RequestId::parse("close-1").unwrap());
+    let close = CloseRound { request_id, ..CloseRound::default() };
+    let ask = || {
+        let command = Command::Rounds(RoundsCommand::Close(close.clone()));
+        match host.ask(ORCHESTRATOR, &command).unwrap().reply {
+            Reply::Rounds(RoundsReply::Closed(closed)) => *closed,
+            reply => panic!("{reply:?}"),
+        }
+    };
+    let closed = ask();
+    let [lost] = &closed.losses[..] else { panic!("{closed:?}") };
+    assert_eq!((lost.sequence, lost.participant.as_str(), lost.loss.to), (2, B, 1));
+    assert_eq!((lost.loss.by.as_str(), lost.loss.why), (A, Why::Tie));
+    assert!(lost.loss.why.rule().unwrap().contains("first in the alphabet"));
+    assert_eq!(closed.more_losses, 0);
+    // A repetition is answered as the first time.
+    assert_eq!(ask(), closed);
 }
 
 /// A page once had as many deltas as requested, of any size: everything retained of

@@ -7,7 +7,7 @@ use shared_context_core::{
     execute,
     port::{NoTokenizer, Ports, Revision},
     portable::Portable,
-    store::{Limits, Totals},
+    store::{Entry, Limits, Totals, snapshot::Snapshot},
     time::Timestamp,
     tokens::Tokens,
 };
@@ -48,11 +48,32 @@ fn import(document: Portable) -> (TestHost, Result<(), Code>) {
 /// An edit of a document, and the defect it causes.
 type Edit = (&'static str, fn(&mut Portable));
 
+fn value(it: &mut Portable, key: &str, revision: u64, text: &str) {
+    it.values.insert((Key::parse(key).unwrap(), Revision(revision)), text.to_owned());
+}
+
+/// Adds copies of the last entry under other keys.
+fn add_keys(it: &mut Portable, count: u32) {
+    for nth in 0..count {
+        let key = Key::parse(&format!("key_{nth}")).unwrap();
+        value(it, key.as_str(), 11, "");
+        it.entries.push(Entry { key, ..it.entries.last().cloned().unwrap() });
+    }
+}
+
+/// Adds snapshots of the entries as they are.
+fn add_snapshots(it: &mut Portable, count: u64) {
+    for nth in 0..count {
+        let (mut next, entries) = (it.snapshots.last().cloned().unwrap(), it.entries.clone());
+        next.info.label = label(&nth.to_string());
+        next.info.revision = Revision(12 + nth);
+        next.info.totals = Totals::of(&entries);
+        it.snapshots.push(Snapshot { entries, ..next });
+    }
+}
+
 #[test]
 fn impossible_documents_are_rejected() {
-    fn value(it: &mut Portable, key: &str, revision: u64, text: &str) {
-        it.values.insert((Key::parse(key).unwrap(), Revision(revision)), text.to_owned());
-    }
     let edits: &[Edit] = &[
         ("an entry twice", |it| it.entries.push(it.entries[0].clone())),
         ("a value is missing", |it| drop(it.values.pop_first())),
@@ -74,12 +95,16 @@ fn impossible_documents_are_rejected() {
             it.entries[2].key = Key::parse("p:d").unwrap();
             it.values.insert((it.entries[2].key.clone(), Revision(11)), value);
         }),
-        ("more keys than there may be", |it| it.config.limits.keys_max = 2),
-        ("a value larger than there may be", |it| it.config.limits.value_tokens_max = Tokens(1)),
+        ("more keys than there may be", |it| add_keys(it, 9_998)),
+        ("a value larger than there may be", |it| {
+            value(it, "d", 11, &"x".repeat(200_001));
+            it.entries[2].value_tokens = Tokens(50_001);
+            it.entries[2].value_bytes = 200_001;
+        }),
         ("more versions of a key than are kept", |it| {
             it.config.retention.history_versions_max = 0;
         }),
-        ("more snapshots than there may be", |it| it.config.retention.snapshots_max = 2),
+        ("more snapshots than there may be", |it| add_snapshots(it, 98)),
         ("limits that are none", |it| it.config.limits.keys_max = 0),
         ("a version that ended before it was written", |it| {
             it.history[0].ended.revision = Revision(2);
@@ -125,6 +150,15 @@ fn impossible_documents_are_rejected() {
     ];
     let good = document();
     assert_eq!(import(good.clone()).1, Ok(()), "it is valid before it is edited");
+    // Limits that were lowered later are no reason to reject it.
+    let mut over = good.clone();
+    let (mut keys, mut snapshots) = (good.clone(), good.clone());
+    add_keys(&mut keys, 9_997);
+    add_snapshots(&mut snapshots, 97);
+    assert_eq!([import(keys).1, import(snapshots).1], [Ok(()), Ok(())], "as many as may be");
+    over.config.limits = Limits { keys_max: 1, value_tokens_max: Tokens(1), ..Limits::default() };
+    over.config.retention.snapshots_max = 0;
+    assert_eq!(import(over).1, Ok(()));
     for (what, edit) in edits {
         let mut document = good.clone();
         edit(&mut document);

@@ -33,7 +33,7 @@ fn the_feed_covers_the_retained_changes() {
     }
     // 301 commits: the feed has the last 256, 46 to 301; the audit trail has all.
     assert_eq!(host.rows("c/").len(), 301);
-    let audit = Command::Audit { since: Revision(0), limit: 1_000 };
+    let audit = Command::Audit { after: Revision(0), limit: 1_000 };
     let Reply::Audit(audited) = ask(&host, "admin", &audit).reply else { panic!() };
     assert_eq!((audited.records.len(), audited.oldest), (301, Some(Revision(1))));
     assert_eq!(page(&host, 45, 1_000, None).changes.len(), 256);
@@ -130,9 +130,9 @@ fn a_flood_of_commits_does_not_displace_other_records() {
     }
     let (mut since, mut records) = (Some(Revision(0)), Vec::new());
     while let Some(from) = since {
-        let audit = Command::Audit { since: from, limit: 1_000 };
+        let audit = Command::Audit { after: from, limit: 1_000 };
         let Reply::Audit(page) = ask(&host, "admin", &audit).reply else { panic!() };
-        since = page.next_since;
+        since = page.next_after;
         records.extend(page.records);
     }
     let others = |it: &&AuditRecord| it.participant.as_str() != "subagent:b";

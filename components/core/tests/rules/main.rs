@@ -15,6 +15,7 @@ mod snapshots;
 #[path = "../support/mod.rs"]
 mod support;
 mod tokenizer;
+mod update;
 
 use shared_context_core::{
     Code, Command, Condition, Config, Delete, Key, Label, Line, Outcome, Reply, Write,

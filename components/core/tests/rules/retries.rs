@@ -1,8 +1,8 @@
 //! Tests of failed conditions and repeated requests.
 
 use shared_context_core::{
-    Batch, Code, Command, Condition, Config, RequestId, Write, WriteOptions, port::Revision,
-    store::expiry::Expiry, time::Timestamp,
+    Batch, Code, Command, Condition, Config, Key, Label, Line, Reply, RequestId, Write,
+    WriteOptions, port::Revision, store::expiry::Expiry, time::Timestamp,
 };
 
 use crate::{ORCHESTRATOR, a_delete, ask, delete, error_code, readers, session, ttl, write};
@@ -99,4 +99,89 @@ fn a_retry_gets_the_first_reply() {
     ask(&host, "admin", &Command::ArchiveSession);
     assert_eq!(error_code(&host, ORCHESTRATOR, &commands[0]), Code::SessionArchived);
     assert_eq!(error_code(&host, ORCHESTRATOR, &a_delete("z")), Code::SessionArchived);
+}
+
+/// A restore whose reply was lost was sent again after somebody had written, and undid that write;
+/// a second revocation closed out whom the first had let in.
+#[test]
+fn a_named_command_takes_effect_once() {
+    let host = session(Config::default());
+    write(&host, "scope", "1");
+    let label = || Label::parse("before").unwrap();
+    let redact = Command::Redact {
+        key: Key::parse("scope").unwrap(),
+        revision: None,
+        reason: Line::parse("reason", "a password").unwrap(),
+    };
+    let take = Command::TakeSnapshot { label: label(), note: None };
+    let cases = [
+        (ORCHESTRATOR, take),
+        (ORCHESTRATOR, Command::RestoreSnapshot(label())),
+        (ORCHESTRATOR, redact),
+        ("admin", Command::RevokeCredentials),
+        ("admin", Command::ArchiveSession),
+    ];
+    let named = |id: &str, command: &Command| Command::Named {
+        request_id: RequestId::parse(id).unwrap(),
+        command: Box::new(command.clone()),
+    };
+    for (nth, (who, command)) in cases.iter().enumerate() {
+        if nth < 4 {
+            write(&host, "scope", &format!("before {nth}"));
+        }
+        let id = format!("r-{nth}");
+        let first = ask(&host, who, &named(&id, command));
+        if nth < 4 {
+            write(&host, "scope", &format!("after {nth}"));
+        }
+        let rows = host.rows("");
+        let again = ask(&host, who, &named(&id, command));
+        match (&first.reply, &again.reply) {
+            // The session is shown as it is.
+            (Reply::Session(first), Reply::Session(again)) => {
+                assert_eq!(first.credential_epoch, again.credential_epoch, "{command:?}");
+            }
+            (first, again) => assert_eq!(first, again, "{command:?}"),
+        }
+        assert_eq!(host.rows(""), rows, "{command:?}");
+        for (_, other) in cases.iter().filter(|(it, other)| it == who && other != command) {
+            let code = error_code(&host, who, &named(&id, other));
+            let is_archived = matches!(command, Command::ArchiveSession) && *who == ORCHESTRATOR;
+            assert!(
+                code == Code::RequestIdReused || is_archived,
+                "{other:?} as {command:?}: {code:?}"
+            );
+        }
+        let stranger = error_code(&host, "subagent:a", &named(&id, command));
+        assert!(matches!(stranger, Code::Forbidden | Code::SessionArchived), "{command:?}");
+        assert_eq!(host.rows(""), rows, "{command:?}");
+    }
+}
+
+/// The operator lost the answer to a creation, and with it the only credential of the session.
+#[test]
+fn a_creation_is_answered_again_until_it_differs() {
+    let host = session(Config::default());
+    ask(&host, "admin", &Command::DeleteSession);
+    let create = |config: Config, id: &str| Command::Named {
+        request_id: RequestId::parse(id).unwrap(),
+        command: Box::new(Command::CreateSession(Box::new(config))),
+    };
+    let first = ask(&host, "admin", &create(Config::default(), "1"));
+    let rows = host.rows("");
+    let again = ask(&host, "admin", &create(Config::default(), "1"));
+    assert_eq!((first.revision, &first.reply), (again.revision, &again.reply));
+    assert_eq!(host.rows(""), rows);
+    let strict = Config { rejects_secrets: true, ..Config::default() };
+    for (config, id, code) in
+        [(strict, "1", Code::RequestIdReused), (Config::default(), "2", Code::SessionExists)]
+    {
+        assert_eq!(error_code(&host, "admin", &create(config, id)), code);
+    }
+    assert_eq!(error_code(&host, ORCHESTRATOR, &create(Config::default(), "1")), Code::Forbidden);
+    let twice = create(Config::default(), "3");
+    let nested =
+        Command::Named { request_id: RequestId::parse("3").unwrap(), command: Box::new(twice) };
+    assert_eq!(error_code(&host, "admin", &nested), Code::MalformedRequest);
+    assert_eq!(host.rows(""), rows);
 }

@@ -38,17 +38,17 @@ impl Guest for Component {
     fn audit(
         session: String,
         caller: types::Caller,
-        since: Option<types::Revision>,
+        after: Option<types::Revision>,
         limit: Option<u32>,
     ) -> Result<AuditPage, types::Error> {
-        let since = Revision(since.unwrap_or(0));
-        let command = parts::limit(limit).map(|limit| Command::Audit { since, limit });
+        let after = Revision(after.unwrap_or(0));
+        let command = parts::limit(limit).map(|limit| Command::Audit { after, limit });
         perform(&session, caller, command, |outcome| {
             let Reply::Audit(it) = outcome.reply else { return None };
             Some(AuditPage {
                 records: records(&it.records),
                 oldest: it.oldest.map(|it| it.0),
-                next_since: it.next_since.map(|it| it.0),
+                next_after: it.next_after.map(|it| it.0),
             })
         })
     }

@@ -112,6 +112,7 @@ fn round_answer(outcome: Outcome) -> Option<RoundAnswer> {
     let types::Answer { json, revision } = answer(&outcome);
     let round = match outcome.reply {
         Reply::Rounds(RoundsReply::Round(it)) => it.number,
+        Reply::Rounds(RoundsReply::Closed(it)) => it.round.number,
         Reply::Rounds(RoundsReply::Proposed(it)) => it.round,
         Reply::Rounds(RoundsReply::State(it)) => it.round,
         _ => return None,

@@ -1,6 +1,8 @@
 //! The interface `sessions`.
 
-use shared_context_codec::{config_to_json, parse_config, parse_document, to_json};
+use shared_context_codec::{
+    config_to_json, parse_config, parse_config_change, parse_document, to_json,
+};
 use shared_context_core::{Command, Config, Outcome, Reply, reply::SessionInfo as Info};
 
 use super::{perform, types};
@@ -22,6 +24,15 @@ impl Guest for Component {
 
     fn show(session: String, caller: types::Caller) -> Result<SessionInfo, types::Error> {
         perform(&session, caller, Ok(Command::ShowSession), info)
+    }
+
+    fn update(
+        session: String,
+        caller: types::Caller,
+        config: String,
+    ) -> Result<SessionInfo, types::Error> {
+        let command = parse_config_change(&config).map(|it| Command::UpdateSession(Box::new(it)));
+        perform(&session, caller, command, info)
     }
 
     fn archive(session: String, caller: types::Caller) -> Result<SessionInfo, types::Error> {

@@ -53,7 +53,10 @@ fn request<E>(call: &Call<'_, E>, act: ActionRoute) -> Result<Vec<u8>, Failure> 
     if call.body.is_empty() && act.in_body().all(|it| !it.is_needed) {
         return Ok(request.into_bytes());
     }
-    media::expect_json(call.headers)?;
+    match act.route.method {
+        Method::Patch => media::expect_merge_patch(call.headers)?,
+        _ => media::expect_json(call.headers)?,
+    }
     match call.body.trim_ascii_start().strip_prefix(b"{") {
         Some(members) => Ok(request.with_members_of(members)),
         None => Err(body_error(call, act).unwrap_or_else(super::invalid_reply)),

@@ -141,7 +141,13 @@ pub(crate) fn document<'b>(body: &'b [u8], expected: &str) -> Result<&'b RawValu
     if body.trim_ascii().is_empty() {
         return Err(reject("the body is empty"));
     }
-    serde_json::from_str(body).map_err(|error| reject(&format!("the body is not JSON: {error}")))
+    serde_json::from_str(body).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        reject(&match error.classify() {
+            Category::Eof => "the body is not JSON: it ends too early".to_owned(),
+            _ => format!("the body is not JSON: see line {line}, at character {column}"),
+        })
+    })
 }
 
 /// Returns the body as text.

@@ -16,11 +16,7 @@ pub(crate) struct Code {
 
 /// Every code, in order of precedence; those of the wire and of hosts last.
 pub(crate) static CODES: [Code; 39] = [
-    code(
-        "UNAUTHENTICATED",
-        StatusCode::UNAUTHORIZED,
-        "Credential missing, void or not for this session",
-    ),
+    code("UNAUTHENTICATED", StatusCode::UNAUTHORIZED, "Credential missing or void"),
     code("MALFORMED_REQUEST", StatusCode::BAD_REQUEST, "Request not understood"),
     code("INVALID_KEY", StatusCode::BAD_REQUEST, "Not a key"),
     code("INVALID_PATH", StatusCode::BAD_REQUEST, "Not a path into the state"),

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode, header::ETAG};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use shared_context_codec::{Effect, Failure, Reply};
+use shared_context_codec::{Effect, Failure, Reply, actions, text_in};
 
 use super::{
     body::{self, Members},
@@ -38,8 +38,18 @@ pub(crate) async fn call_tool<E: Engine>(call: &Call<'_, E>) -> Result<Response<
             r#"the body is empty, it must be a JSON object; for example {"action":"list_keys"}"#,
         ));
     }
-    let reply = call.invoke_bytes(call.body).await?;
+    let named = precondition::request_id(call.headers)?.and_then(|it| named(call.body, it));
+    let reply = call.invoke_bytes(named.as_deref().unwrap_or(call.body)).await?;
     Ok(respond::json(StatusCode::OK, reply.body))
+}
+
+/// Adds the member `request_id` to the request `body`; `None` if its action does not take one. A
+/// body that has one already then has it twice, which the tool rejects.
+fn named(body: &[u8], request_id: &str) -> Option<Vec<u8>> {
+    let action = text_in(body, "action")?;
+    let takes_it = actions().any(|it| it.name == action && it.takes("request_id"));
+    let members = body.trim_ascii_start().strip_prefix(b"{").filter(|_| takes_it)?;
+    Some(ToolRequest::named(request_id).with_members_of(members))
 }
 
 /// `GET …/entries`. Its tag is the session's revision.

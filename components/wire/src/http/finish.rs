@@ -80,6 +80,7 @@ impl Http {
         response.headers_mut().extend(headers);
         trace::pass_on(&head.headers, response.headers_mut());
         add_common_headers(response.headers_mut(), request_id);
+        self.cors_origins.add_headers(&head.method, &head.headers, response.headers_mut());
         if head.method == Method::HEAD {
             respond::without_body(&mut response);
         }

@@ -10,6 +10,8 @@ use super::precondition::single;
 
 /// `application/json`.
 pub(crate) const JSON: &str = "application/json";
+/// A merge patch (RFC 7396).
+pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 /// Markdown in UTF-8.
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 /// Plain text in UTF-8.
@@ -40,6 +42,20 @@ pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
+/// Checks that the body is a merge patch (RFC 7396), which `application/json` may also name.
+///
+/// # Errors
+///
+/// As [`expect_json`].
+pub(crate) fn expect_merge_patch(headers: &HeaderMap) -> Result<(), Failure> {
+    match essence(headers)? {
+        Some(other) if ![JSON, MERGE_PATCH].iter().any(|it| other.eq_ignore_ascii_case(it)) => {
+            Err(unsupported(other, "Content-Type: application/merge-patch+json"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Returns the type of the body; `None` if the request has no type.
 ///
 /// # Errors
@@ -47,6 +63,18 @@ pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), Failure> {
 /// `UNSUPPORTED_MEDIA_TYPE` if it is neither JSON nor plain text, not UTF-8, or compressed;
 /// `MALFORMED_REQUEST` for two types.
 pub(crate) fn of_body(headers: &HeaderMap) -> Result<Option<Media>, Failure> {
+    let Some(essence) = essence(headers)? else { return Ok(None) };
+    if essence.eq_ignore_ascii_case(JSON) {
+        Ok(Some(Media::Json))
+    } else if essence.eq_ignore_ascii_case("text/plain") {
+        Ok(Some(Media::Text))
+    } else {
+        Err(unsupported(essence, "Content-Type: application/json (PUT takes text/plain too)"))
+    }
+}
+
+/// Returns the media type of the body without its parameters.
+fn essence(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
     if let Some(encoding) = single(headers, &CONTENT_ENCODING)?
         && !encoding.eq_ignore_ascii_case("identity")
     {
@@ -64,14 +92,7 @@ pub(crate) fn of_body(headers: &HeaderMap) -> Result<Option<Media>, Failure> {
     if !is_utf8 {
         return Err(unsupported(text, "UTF-8 (charset=utf-8)"));
     }
-    let essence = essence.trim();
-    if essence.eq_ignore_ascii_case("application/json") {
-        Ok(Some(Media::Json))
-    } else if essence.eq_ignore_ascii_case("text/plain") {
-        Ok(Some(Media::Text))
-    } else {
-        Err(unsupported(essence, "Content-Type: application/json (PUT takes text/plain too)"))
-    }
+    Ok(Some(essence.trim()))
 }
 
 /// Returns true if the client accepts plain text and not JSON.
@@ -143,6 +164,25 @@ mod tests {
         assert_eq!(of_body(&HeaderMap::new()).unwrap(), None);
         assert!(of_body(&headers("content-encoding", "gzip")).is_err());
         assert!(of_body(&headers("content-encoding", "identity")).is_ok());
+    }
+
+    #[test]
+    fn a_merge_patch_is_json_by_either_name() {
+        #[track_caller]
+        fn check(value: &'static str, is_one: bool) {
+            let seen = expect_merge_patch(&headers("content-type", value));
+            assert_eq!(seen.is_ok(), is_one, "{value}");
+            if let Err(failure) = seen {
+                assert_eq!(failure.code, "UNSUPPORTED_MEDIA_TYPE", "{value}");
+            }
+        }
+        check("application/merge-patch+json", true);
+        check("Application/Merge-Patch+JSON; charset=utf-8", true);
+        check("application/json", true);
+        check("application/json-patch+json", false);
+        check("text/plain", false);
+        check("application/merge-patch+json; charset=latin1", false);
+        assert!(expect_merge_patch(&HeaderMap::new()).is_ok());
     }
 
     #[test]

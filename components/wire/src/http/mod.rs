@@ -15,6 +15,7 @@ mod body;
 mod call;
 pub(crate) mod changes;
 pub(crate) mod code;
+mod cors;
 mod cursor;
 mod destination;
 mod dispatch;
@@ -26,7 +27,7 @@ mod kept;
 mod limit;
 mod listing;
 mod mcp;
-mod media;
+pub(crate) mod media;
 mod memory;
 mod metrics;
 mod options;
@@ -83,6 +84,7 @@ pub(crate) use self::{
     streams::Streams,
     tool::ToolRequest,
 };
+pub use cors::CorsOrigins;
 pub use limit::RateLimit;
 pub use options::{Consistency, Options, parse_public_url, parse_rate};
 pub use socket::{Ending, Socket};
@@ -115,6 +117,7 @@ pub struct Http {
     request_ids: RequestIds,
     consistency: Consistency,
     address: ServerAddress,
+    cors_origins: CorsOrigins,
     has_sockets: bool,
 }
 
@@ -128,6 +131,7 @@ impl Http {
             request_id_seed,
             consistency,
             public_url,
+            cors_origins,
             is_local,
             has_sockets,
             is_kept,
@@ -143,7 +147,8 @@ impl Http {
             streams,
             request_ids: RequestIds::new(request_id_seed),
             consistency,
-            address: ServerAddress::new(public_url, is_local),
+            address: ServerAddress::new(public_url, cors_origins.clone(), is_local),
+            cors_origins,
             has_sockets,
         }
     }
@@ -359,7 +364,7 @@ impl Http {
 fn expect_session(identity: &Identity) -> Result<(), Failure> {
     match identity.scope() {
         Some(scope) if scope.kind() != ScopeKind::Session => Err(Failure::new(
-            "UNAUTHENTICATED",
+            "FORBIDDEN",
             format!(
                 "the credential is for {scope}, and the tools here are about a session; send the \
                  credential of a session"

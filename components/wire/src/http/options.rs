@@ -2,7 +2,7 @@
 
 use http::Uri;
 
-use super::limit::RateLimit;
+use super::{cors::CorsOrigins, limit::RateLimit};
 use crate::credential::Keys;
 
 /// Options that a host sets once.
@@ -25,6 +25,8 @@ pub struct Options {
     /// Public address of the server, such as `https://memory.example.com`, if it differs from the
     /// address it is reached by.
     pub public_url: Option<Uri>,
+    /// Origins whose web pages may use the server from a browser, besides its own.
+    pub cors_origins: CorsOrigins,
     /// True if only this machine can reach the server: `/mcp` then rejects requests that name
     /// another host.
     pub is_local: bool,
@@ -51,7 +53,7 @@ pub enum Consistency {
 
 impl Options {
     /// Creates the defaults: [`RateLimit::default`], request ids that start with 0, linearizable
-    /// sessions, reachable by everyone under any name, no sockets, kept between requests.
+    /// sessions, reachable by everyone under any name but by no other web page, no sockets, kept between requests.
     pub fn new(keys: Keys) -> Self {
         Self {
             keys,
@@ -60,6 +62,7 @@ impl Options {
             request_id_seed: 0,
             consistency: Consistency::Linearizable,
             public_url: None,
+            cors_origins: CorsOrigins::None,
             is_local: false,
             has_sockets: false,
             is_kept: true,

@@ -21,21 +21,23 @@ use http::{
 };
 use shared_context_codec::Failure;
 
-use super::precondition::single;
+use super::{cors::CorsOrigins, precondition::single};
 
 /// Names and addresses under which a server accepts requests.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerAddress {
     /// Public address, without a slash at the end.
     public_url: Option<Uri>,
+    /// Origins of other pages that may use it.
+    cors_origins: CorsOrigins,
     /// True if only this machine can reach it.
     is_local: bool,
 }
 
 impl ServerAddress {
     /// Creates the address of a server; `is_local` if only this machine can reach it.
-    pub(crate) fn new(public_url: Option<Uri>, is_local: bool) -> Self {
-        Self { public_url, is_local }
+    pub(crate) fn new(public_url: Option<Uri>, cors_origins: CorsOrigins, is_local: bool) -> Self {
+        Self { public_url, cors_origins, is_local }
     }
 
     /// Checks that the request is meant for this server, and does not come from a page of another.
@@ -60,12 +62,12 @@ impl ServerAddress {
         let page = page.as_ref().and_then(Uri::authority);
         let is_own = page.is_some_and(|it| host.as_ref() == Some(it) || self.is_ours(it));
         let is_neighbour = page.is_some_and(|it| self.is_local && is_loopback(it.host()));
-        if is_own || is_neighbour {
+        if is_own || is_neighbour || self.cors_origins.allows(origin) {
             return Ok(());
         }
         Err(forbidden(
-            "a web page of another origin may not use this server; start it with --public-url for \
-             the page's own address, or call it from a program",
+            "a web page of another origin may not use this server; start it with --cors-origins for \
+             the page's own origin, or call it from a program",
         ))
     }
 
@@ -164,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_local_server_accepts_only_this_machine() {
-        let server = ServerAddress::new(None, true);
+        let server = ServerAddress::new(None, CorsOrigins::None, true);
         for host in ["localhost:8787", "127.0.0.1:8787", "[::1]:8787", "127.9.9.9", "a.localhost"] {
             check(&server, host, "", true);
             check(&server, host, "http://localhost:3000", true);
@@ -182,7 +184,11 @@ mod tests {
 
     #[test]
     fn a_named_server_accepts_its_own_name() {
-        let server = ServerAddress::new(Some(Uri::from_static("https://memory.example.com")), true);
+        let server = ServerAddress::new(
+            Some(Uri::from_static("https://memory.example.com")),
+            CorsOrigins::None,
+            true,
+        );
         check(&server, "memory.example.com", "", true);
         check(&server, "memory.example.com", "https://memory.example.com", true);
         check(&server, "127.0.0.1:8787", "https://memory.example.com", true);
@@ -195,8 +201,20 @@ mod tests {
     }
 
     #[test]
+    fn a_listed_origin_is_accepted() {
+        let listed = CorsOrigins::parse("https://app.example.com").unwrap();
+        for is_local in [true, false] {
+            let server = ServerAddress::new(None, listed.clone(), is_local);
+            check(&server, "127.0.0.1:8787", "https://app.example.com", true);
+            check(&server, "127.0.0.1:8787", "http://app.example.com", false);
+            check(&server, "127.0.0.1:8787", "https://evil.example.com", false);
+            check(&server, "evil.example.com", "https://app.example.com", !is_local);
+        }
+    }
+
+    #[test]
     fn a_public_server_accepts_any_host_but_only_its_own_origin() {
-        let server = ServerAddress::new(None, false);
+        let server = ServerAddress::new(None, CorsOrigins::None, false);
         check(&server, "server.lan:8787", "", true);
         check(&server, "server.lan:8787", "http://server.lan:8787", true);
         check(&server, "server.lan:8787", "http://localhost:3000", false);

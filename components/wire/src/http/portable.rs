@@ -11,7 +11,7 @@ use shared_context_codec::Failure;
 use super::{
     body,
     call::{Call, scope},
-    media, respond, sessions,
+    media, precondition, respond, sessions,
     tool::ToolRequest,
 };
 use crate::Engine;
@@ -37,7 +37,9 @@ pub(crate) async fn import<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
         Some(session) => Cow::from(session),
         None => session_id_in(document)?.into(),
     };
-    let request = ToolRequest::new("import_session").with("document", Some(document));
+    let request = ToolRequest::new("import_session")
+        .with("document", Some(document))
+        .with("request_id", precondition::request_id(call.headers)?);
     let reply = call.invoke_on(&scope(&session), request).await?;
     sessions::creation_response(call, &session, reply)
 }

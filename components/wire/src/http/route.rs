@@ -210,12 +210,15 @@ mod tests {
             assert_eq!(found.template, template, "{method}");
         }
         check(&Method::POST, "/v1/sessions/import");
-        for method in [Method::GET, Method::HEAD, Method::DELETE] {
+        for method in [Method::GET, Method::HEAD, Method::PATCH, Method::DELETE] {
             check(&method, "/v1/sessions/{session}");
         }
-        assert_eq!(allow("/v1/sessions/import", |_| true), "POST, GET, HEAD, DELETE, OPTIONS");
+        assert_eq!(
+            allow("/v1/sessions/import", |_| true),
+            "POST, GET, HEAD, PATCH, DELETE, OPTIONS"
+        );
         let is_offered = |it| it != Endpoint::ImportSession;
-        assert_eq!(allow("/v1/sessions/import", is_offered), "GET, HEAD, DELETE, OPTIONS");
+        assert_eq!(allow("/v1/sessions/import", is_offered), "GET, HEAD, PATCH, DELETE, OPTIONS");
     }
 
     #[test]

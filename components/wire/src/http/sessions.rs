@@ -11,7 +11,7 @@ use shared_context_codec::{Failure, Reply};
 use super::{
     body::Members,
     call::{Call, invalid_reply, scope},
-    media, respond,
+    media, precondition, respond,
     tool::ToolRequest,
 };
 use crate::{
@@ -26,7 +26,9 @@ pub(crate) async fn create<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
     let known = ["session_id", "config"];
     let members = Members::parse(call.body, &known, r#"{"session_id":"ticket-7"}"#)?;
     let session = members.text("session_id")?;
-    let request = ToolRequest::new("create_session").with("config", members.raw("config"));
+    let request = ToolRequest::new("create_session")
+        .with("config", members.raw("config"))
+        .with("request_id", precondition::request_id(call.headers)?);
     let reply = call.invoke_on(&scope(&session), request).await?;
     creation_response(call, &session, reply)
 }

@@ -128,6 +128,7 @@ fn method(method: codec::Method) -> Method {
         codec::Method::Get => Method::GET,
         codec::Method::Post => Method::POST,
         codec::Method::Put => Method::PUT,
+        codec::Method::Patch => Method::PATCH,
         codec::Method::Delete => Method::DELETE,
     }
 }
@@ -205,6 +206,15 @@ impl Operation {
         match self.endpoint {
             Endpoint::ActionRoute(act) => act.in_query().map(|it| it.name).collect(),
             _ => self.query.to_vec(),
+        }
+    }
+
+    /// Returns the action that it performs, if it only forwards one.
+    #[cfg(test)]
+    pub(crate) fn act(&self) -> Option<ActionRoute> {
+        match self.endpoint {
+            Endpoint::ActionRoute(act) => Some(act),
+            _ => None,
         }
     }
 

@@ -15,6 +15,11 @@ impl ToolRequest {
         Self { json: b"{\"action\":".to_vec() }.value(action)
     }
 
+    /// Begins a request with this id, without an action.
+    pub(crate) fn named(request_id: &str) -> Self {
+        Self { json: b"{\"request_id\":".to_vec() }.value(request_id)
+    }
+
     /// Adds the member `name`, unless `value` is `None`.
     pub(crate) fn with(mut self, name: &str, value: Option<impl Serialize>) -> Self {
         let Some(value) = value else { return self };

@@ -295,7 +295,7 @@ impl<E: Engine> Context<'_, E> {
     ///
     /// # Errors
     ///
-    /// `UNAUTHENTICATED`: the credential is for another session.
+    /// `FORBIDDEN`: the credential is for another session.
     pub(crate) fn caller(&self, session: &str) -> Result<Caller, Failure> {
         self.identity.caller(ScopeKind::Session, session)
     }

@@ -136,6 +136,10 @@ async fn wait_for_round<E: Engine>(
     wait(context, session, arguments, request, has_turn).await.map(drop)
 }
 
+/// The longest wait in seconds. Clients give up on a call after 60, so a wait that ended then would
+/// never be answered.
+const WAITED_SECONDS_MAX: u64 = 55;
+
 /// Reads changes with `request` until a page is as `is_wanted`, for at most `wait_seconds`.
 async fn wait<E: Engine>(
     context: &Context<'_, E>,
@@ -153,7 +157,7 @@ async fn wait<E: Engine>(
     }
     let caller = context.caller(session)?;
     let scope = scope(session);
-    let wait = context.wait(&scope, &caller, seconds);
+    let wait = context.wait(&scope, &caller, seconds.min(WAITED_SECONDS_MAX));
     wait.for_page(number("since")?, request, is_wanted).await
 }
 

@@ -9,16 +9,16 @@ use super::{
     about::OperationDoc,
     examples,
     parts::{body, optional_request, request, response},
-    schemas::{body_of, reply},
+    schemas::{body_of, reference, reply},
 };
-use crate::http::table::ActionRoute;
+use crate::http::{media::MERGE_PATCH, table::ActionRoute};
 
 /// Returns the documentation of `act`.
 pub(super) fn about(act: ActionRoute) -> OperationDoc {
     let ActionRoute { action, route, .. } = act;
     let id = route.name.unwrap_or(action.name);
     let (summary, rest) = summary(action.description);
-    let may_have_body = matches!(route.method, Method::Post | Method::Put);
+    let may_have_body = matches!(route.method, Method::Post | Method::Put | Method::Patch);
     let more: &[_] = if may_have_body { &["UNSUPPORTED_MEDIA_TYPE"] } else { &[] };
     OperationDoc {
         id,
@@ -67,7 +67,7 @@ fn summary(description: &str) -> (String, String) {
 fn tag(path: &str) -> &'static str {
     match path.split('/').nth(4) {
         _ if path.starts_with("/v1/projects") => "projects",
-        Some("entries") => "entries",
+        Some("entries" | "batch") => "entries",
         Some("snapshots") => "snapshots",
         Some("rounds") => "rounds",
         Some("prompt" | "context") => "tool",
@@ -111,14 +111,25 @@ fn remark(id: &str) -> &'static str {
     }
 }
 
-fn body_of_request(act: ActionRoute) -> Option<Value> {
+/// Returns the name of the schema of the body of `act`. It has one, because generators refuse a
+/// schema without a name that two media types share.
+pub(super) fn body_name(act: ActionRoute) -> String {
+    format!("{}_body", act.route.name.unwrap_or(act.action.name))
+}
+
+/// Returns the schema of the body of `act`, if it takes one.
+pub(super) fn body_schema(act: ActionRoute) -> Option<Value> {
     let members: Vec<&str> = act.in_body().map(|it| it.name).collect();
-    if members.is_empty() {
-        return None;
+    (!members.is_empty()).then(|| body_of(act.action.name, &members))
+}
+
+fn body_of_request(act: ActionRoute) -> Option<Value> {
+    let schema = body_schema(act)?;
+    let mut content = body(reference(&body_name(act)), examples::body(act));
+    if act.route.method == Method::Patch {
+        content[MERGE_PATCH] = content["application/json"].clone();
     }
-    let content = body(body_of(act.action.name, &members), examples::body(act));
     // If one of several members is required, the schema has `anyOf`.
-    let schema = &content["application/json"]["schema"];
     let is_needed = act.in_body().any(|it| it.is_needed) || schema.get("anyOf").is_some();
     Some(if is_needed { request(content) } else { optional_request(content) })
 }

@@ -79,7 +79,8 @@ fn call_tool() -> OperationDoc {
         summary: "Call the JSON tool, as agents do.",
         description: "It takes every action, those without a route of their own among them. The \
                       body is passed on unread; the answer is the tool's. Retries are made safe \
-                      by request_id in the body.",
+                      by Idempotency-Key, or by request_id in the body.",
+        headers: &["idempotency_key"],
         request: Some(request(content)),
         responses: response("200", "What the action answers.", replies, &[]),
         codes: all_rejects(&["UNSUPPORTED_MEDIA_TYPE"]),

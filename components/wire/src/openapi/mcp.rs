@@ -21,7 +21,7 @@ pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
                 "200",
                 "As asked.",
                 body(
-                    json!({"type": "object", "required": ["resource"]}),
+                    reference("resource_metadata"),
                     json!({
                         "resource": "http://127.0.0.1:8787/mcp",
                         "resource_name": "shared-context",
@@ -134,15 +134,11 @@ pub(super) fn schemas() -> Value {
                 "params": {"type": "object"},
             },
         },
-        "mcp_answer": {
-            "oneOf": [
-                {
-                    "type": "object",
-                    "required": ["jsonrpc", "id", "result"],
-                    "properties": {"jsonrpc": version, "id": id, "result": {"type": "object"}},
-                },
-                reference("mcp_error"),
-            ],
+        "mcp_answer": {"oneOf": [reference("mcp_success"), reference("mcp_error")]},
+        "mcp_success": {
+            "type": "object",
+            "required": ["jsonrpc", "id", "result"],
+            "properties": {"jsonrpc": version, "id": id, "result": {"type": "object"}},
         },
         "mcp_error": {
             "type": "object",

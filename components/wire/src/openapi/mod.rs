@@ -13,6 +13,7 @@ mod acts;
 mod changes;
 mod entries;
 mod examples;
+mod generators;
 mod mcp;
 mod memory;
 mod parameters;
@@ -31,9 +32,10 @@ use crate::http::{
 };
 
 /// Error codes for every caller of a route of a session or project, besides its not-found code.
-const SCOPE_CODES: [&str; 6] = [
+const SCOPE_CODES: [&str; 7] = [
     "UNAUTHENTICATED",
     "MALFORMED_REQUEST",
+    "FORBIDDEN",
     "REQUEST_TOO_LARGE",
     "STORAGE_UNAVAILABLE",
     "RATE_LIMITED",
@@ -65,7 +67,7 @@ fn document() -> Value {
         let item = paths.entry(operation.template).or_insert_with(|| path_item(&operation));
         item[operation.method.as_str().to_ascii_lowercase()] = operation_item(&operation);
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "shared-context",
@@ -83,7 +85,9 @@ fn document() -> Value {
             "headers": parts::headers(),
             "securitySchemes": parts::security_schemes(),
         },
-    })
+    });
+    generators::adapt(&mut document);
+    document
 }
 
 /// Returns the path item of `operation`.
@@ -98,6 +102,7 @@ fn operation_item(operation: &Operation) -> Value {
     let query = operation.takes_in_query().into_iter().map(|it| match (about.id, it) {
         ("list_keys", "prefix") => "key_prefix",
         ("read_deltas", "after") => "delta_after",
+        ("read_audit", "after") => "revision_after",
         ("read_deltas", "participant") => "delta_participant",
         (_, name) => name,
     });
@@ -280,9 +285,9 @@ mod tests {
                 let references: Vec<&str> = references.collect();
                 let is_referenced = |name: &str| references.contains(&name);
                 let is_fault =
-                    name.contains("/mcp") && is_referenced("#/components/schemas/mcp_error");
+                    name.contains("/mcp") && is_referenced("#/components/schemas/McpError");
                 assert!(
-                    is_fault || is_referenced("#/components/schemas/problem"),
+                    is_fault || is_referenced("#/components/schemas/Problem"),
                     "{name} {status}"
                 );
             }

@@ -83,12 +83,20 @@ fn tool_sets() -> String {
 }
 
 /// Returns the query parameters about the content of one session.
-fn session() -> [Parameter; 9] {
+fn session() -> [Parameter; 10] {
+    let mut after = query(
+        "after",
+        json!({"type": "integer", "minimum": 0, "maximum": u64::MAX}),
+        "Begin after this revision.",
+    );
+    // The list of sessions has a parameter of the same name.
+    "revision_after".clone_into(&mut after.0);
     let mut prefix =
         query("prefix", of_form(PREFIX), "Only keys with this prefix, with or without its colon.");
     // The list of sessions has a parameter of the same name.
     "key_prefix".clone_into(&mut prefix.0);
     [
+        after,
         prefix,
         query(
             "versions",

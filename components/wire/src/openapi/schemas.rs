@@ -1,6 +1,8 @@
 //! Schemas of the document: the tool's own, which the codec derives from its types, and those that
 //! only HTTP uses.
 
+use std::{cmp::Reverse, mem};
+
 use serde_json::{Map, Value, json};
 use shared_context_codec::schema::{
     self,
@@ -9,7 +11,11 @@ use shared_context_codec::schema::{
 
 use shared_context_core::{config::TOOL_SETS, pattern::PATTERNS_MAX};
 
-use crate::{credential::TTL_SECONDS, http::code::CODES};
+use super::acts;
+use crate::{
+    credential::TTL_SECONDS,
+    http::{code::CODES, table::operations},
+};
 
 /// Returns all named schemas: the definitions of the tool, its requests, and those that only HTTP
 /// uses.
@@ -18,26 +24,39 @@ pub(super) fn all() -> Map<String, Value> {
     schemas.append(&mut object(rejections()));
     schemas.append(&mut object(credentials()));
     schemas.append(&mut object(bodies()));
+    schemas.append(&mut object(lists()));
     schemas.append(&mut object(super::mcp::schemas()));
     schemas.append(&mut object(super::memory::schemas()));
+    for act in operations().filter_map(|it| it.act()) {
+        schemas.extend(acts::body_schema(act).map(|schema| (acts::body_name(act), schema)));
+    }
     let mut requests = Vec::new();
+    let mut actions = Map::new();
     let mut replies = Vec::new();
     for (action, mut about) in object(tool()["actions"].take()) {
         let mut request = about["request"].take();
         request["description"] = about["description"].take();
         let name = format!("{action}_request");
-        requests.push(reference(&name));
+        let request_reference = reference(&name);
+        actions.insert(action, request_reference["$ref"].clone());
+        requests.push(request_reference);
         schemas.insert(name, request);
-        let reply = about["reply"].take();
-        if !replies.contains(&reply) {
-            replies.push(reply);
+        let mut reply = about["reply"].take();
+        let several = reply.get_mut("anyOf").and_then(Value::as_array_mut).map(mem::take);
+        for it in several.unwrap_or_else(|| vec![reply]) {
+            if !replies.contains(&it) {
+                replies.push(it);
+            }
         }
     }
+    // Generated clients take the first that fits.
+    replies.sort_by_key(|it| exactness(&schemas, it));
     schemas.insert(
         "tool_request".to_owned(),
         json!({
             "description": "A request of the JSON tool. Null members count as absent.",
             "oneOf": requests,
+            "discriminator": {"propertyName": "action", "mapping": actions},
         }),
     );
     schemas.insert(
@@ -45,6 +64,15 @@ pub(super) fn all() -> Map<String, Value> {
         json!({"description": "What the action of the request answers.", "anyOf": replies}),
     );
     schemas
+}
+
+/// Returns a number that is lower for the schema that `reference` names if that requires more and
+/// allows less than others.
+fn exactness(schemas: &Map<String, Value>, reference: &Value) -> (Reverse<usize>, usize) {
+    let name = reference["$ref"].as_str().and_then(|it| it.rsplit('/').next());
+    let schema = name.and_then(|it| schemas.get(it)).unwrap_or(&Value::Null);
+    let required = schema["required"].as_array().map_or(0, Vec::len);
+    (Reverse(required), schema["properties"].as_object().map_or(0, Map::len))
 }
 
 /// Returns the schema of the reply to a minimal request for `action`; optional members can change
@@ -119,6 +147,11 @@ fn rejections() -> Value {
                 "error": reference("error"),
             },
         },
+        "error_code": {
+            "description": "The codes of this version, in order of precedence.",
+            "type": "string",
+            "enum": codes,
+        },
         "error": {
             "description": "Further members depend on the code: limit and actual, \
                             current_version and current_revision, oldest and revision, place, \
@@ -128,9 +161,8 @@ fn rejections() -> Value {
             "required": ["code", "message"],
             "properties": {
                 "code": {
-                    "type": "string",
-                    "description": "In order of precedence; later versions may add codes.",
-                    "examples": codes,
+                    "anyOf": [reference("error_code"), {"type": "string"}],
+                    "description": "Later versions may add codes.",
                 },
                 "message": {"type": "string"},
             },
@@ -165,7 +197,8 @@ fn credentials() -> Value {
                     "minItems": 1,
                     "maxItems": PATTERNS_MAX,
                     "description": "The only keys that are there for the subagent: patterns in \
-                                    which * stands for any text. All keys when absent.",
+                                    which * stands for any text. All keys when absent. Only \
+                                    for subagents.",
                 },
                 "tools": {
                     "type": ["array", "null"],
@@ -174,9 +207,6 @@ fn credentials() -> Value {
                                     participant gets in MCP. Those of the session when absent.",
                 },
             },
-            // Only a subagent's credential can be limited.
-            "if": {"properties": {"participant": {"not": {"pattern": "^subagent:"}}}},
-            "then": {"properties": {"keys": {"type": "null"}}},
         },
         "minted_credential": {
             "type": "object",
@@ -194,6 +224,40 @@ fn credentials() -> Value {
                     "type": "array",
                     "items": {"type": "string"},
                     "description": "The sets of tools it is for. Absent when the session decides.",
+                },
+            },
+        },
+    })
+}
+
+/// Returns the schemas of lists of what there is on the server.
+fn lists() -> Value {
+    json!({
+        "project_list": {
+            "type": "object",
+            "properties": {
+                "projects": {
+                    "type": "array",
+                    "items": reply("show_project"),
+                    "description": "The projects, in the order of their ids.",
+                },
+                "next_after": {
+                    "type": ["string", "null"],
+                    "description": "Ask again after this id; null when there is no more.",
+                },
+            },
+            "required": ["projects", "next_after"],
+        },
+        "session_list": {
+            "type": "object",
+            "required": ["sessions", "next_after"],
+            "properties": {
+                "sessions": {"type": "array", "items": reply("show_session")},
+                "next_after": {
+                    "type": ["string", "null"],
+                    "description": "Ask again with after set to it for more, also when this page \
+                                    is short: one page looks at 1000 sessions at most. Null: no \
+                                    more.",
                 },
             },
         },
@@ -226,39 +290,22 @@ fn bodies() -> Value {
                 },
             }],
         },
-        "project_list": {
-            "type": "object",
-            "properties": {
-                "projects": {
-                    "type": "array",
-                    "items": reply("show_project"),
-                    "description": "The projects, in the order of their ids.",
-                },
-                "next_after": {
-                    "type": ["string", "null"],
-                    "description": "Ask again after this id; null when there is no more.",
-                },
-            },
-            "required": ["projects", "next_after"],
-        },
-        "session_list": {
-            "type": "object",
-            "required": ["sessions", "next_after"],
-            "properties": {
-                "sessions": {"type": "array", "items": reply("show_session")},
-                "next_after": {
-                    "type": ["string", "null"],
-                    "description": "Ask again with after set to it for more, also when this page \
-                                    is short: one page looks at 1000 sessions at most. Null: no \
-                                    more.",
-                },
-            },
-        },
         "value": {
             "type": "object",
             "required": ["value"],
             "additionalProperties": false,
             "properties": {"value": {"type": "string"}},
+        },
+        "resource_metadata": {
+            "description": "How the endpoint of MCP is guarded (RFC 9728).",
+            "type": "object",
+            "required": ["resource"],
+            "properties": {
+                "resource": {"type": "string", "description": "Its URL."},
+                "resource_name": {"type": "string"},
+                "bearer_methods_supported": {"type": "array", "items": {"type": "string"}},
+                "resource_documentation": {"type": "string"},
+            },
         },
         "tools": {
             "type": "object",

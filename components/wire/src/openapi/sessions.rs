@@ -28,6 +28,7 @@ pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
                 body(reference("created_session"), examples::created_session()),
                 &["Location"],
             ),
+            headers: &["idempotency_key"],
             codes: rejects("create_session", &["UNSUPPORTED_MEDIA_TYPE"]),
             ..about
         },

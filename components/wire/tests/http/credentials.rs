@@ -210,7 +210,6 @@ fn a_rejected_credential_gets_an_error_with_a_remedy() {
     check(&spoiled("inc", json!(-1)), "no credential of a session");
     check(&spoiled("keys", json!("scope")), "no credential of a session");
     check(&spoiled("keys", Value::Null), "no credential of a session");
-    check(&spoiled("ses", json!("other")), "for session other, not for the one in the path");
     check(&bearer(&signed(json!({}), Some(60))), "no credential of a session");
     check(&bearer(&signed(claims(), None)), "never expires");
     check(&bearer(&signed(claims(), Some(-31))), "expired at 2026-02-20T14:29:29Z");
@@ -332,9 +331,13 @@ fn a_credential_opens_its_own_session_only() {
     let other = bench.create("t");
     for path in ["", "/entries", "/entries/a", "/prompt", "/audit"] {
         let expected = "the credential is for session t";
-        bench.check_as(&other, &format!("GET /v1/sessions/s{path}"), &[], "", 401, expected);
+        bench.check_as(&other, &format!("GET /v1/sessions/s{path}"), &[], "", 403, expected);
     }
-    bench.check_as(&other, "GET /v1/sessions/T", &[], "", 401, "for session t");
+    let mint = "POST /v1/sessions/s/credentials";
+    bench.check_as(&other, mint, &[], "{", 403, "FORBIDDEN");
+    let absent = "GET /v1/sessions/no_such";
+    bench.check_as(&other, absent, &[], "", 403, "FORBIDDEN");
+    bench.check_as(&other, "GET /v1/sessions/T", &[], "", 403, "for session t");
     bench.check_as(&other, "GET /v1/sessions/%74", &[], "", 200, "\"session_id\":\"t\"");
 }
 

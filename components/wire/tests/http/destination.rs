@@ -105,6 +105,7 @@ fn a_request_is_routed_to_its_session() {
         for target in [
             "GET /v1/sessions/s",
             "HEAD /v1/sessions/s",
+            "PATCH /v1/sessions/s",
             "DELETE /v1/sessions/s",
             "GET /v1/sessions/%73",
             "POST /v1/sessions/s/shared_context",
@@ -122,7 +123,7 @@ fn a_request_is_routed_to_its_session() {
             "GET /v1/sessions",
             "POST /v1/sessions",
             "POST /v1/sessions/import",
-            "PATCH /v1/sessions/s",
+            "PUT /v1/sessions/s",
             "OPTIONS /v1/sessions/s",
             "POST /v1/sessions/s/entries",
             "GET /v1/sessions/s/",

@@ -198,8 +198,9 @@ fn members(value: &Value) -> Vec<String> {
         Value::Object(object) => {
             let mut names: Vec<String> = object
                 .iter()
-                // These depend on the values.
-                .filter(|(name, _)| *name != "warnings" && !name.starts_with("sha256:"))
+                // These depend on the values, and the rule of a loss on why it was lost.
+                .filter(|(name, _)| !["warnings", "rule"].contains(&name.as_str()))
+                .filter(|(name, _)| !name.starts_with("sha256:"))
                 .flat_map(|(name, value)| {
                     let inner = members(value).into_iter().map(move |it| format!("{name}.{it}"));
                     std::iter::once(name.clone()).chain(inner)

@@ -60,7 +60,7 @@ fn an_unsupported_method_gets_405_with_allow() {
     check("TRACE /healthz", 405, "GET, HEAD, OPTIONS");
     check("BREW /", 405, "GET, HEAD, OPTIONS");
     check("DELETE /v1/sessions", 405, "GET, HEAD, POST, OPTIONS");
-    check("PUT /v1/sessions/import", 405, "POST, GET, HEAD, DELETE, OPTIONS");
+    check("PUT /v1/sessions/import", 405, "POST, GET, HEAD, PATCH, DELETE, OPTIONS");
     check("PUT /v1/sessions/s/snapshots/a", 405, "GET, HEAD, DELETE, OPTIONS");
     check("GET /v1/sessions/s/snapshots/a/restore", 405, "POST, OPTIONS");
     check("OPTIONS /nowhere", 404, "");

@@ -106,7 +106,7 @@ fn errors_of_the_client_are_http_problems() {
     bench.check_as("", MEMORY, &[], &list, 401, "UNAUTHENTICATED");
     bench.check_as("x", MEMORY, &[], &list, 401, "UNAUTHENTICATED");
     let other = bench.create("other");
-    bench.check_as(&other, MEMORY, &[], &list, 401, "UNAUTHENTICATED");
+    bench.check_as(&other, MEMORY, &[], &list, 403, "FORBIDDEN");
     let none = "POST /v1/sessions/none/memory";
     bench.check_as(ADMIN_KEY, none, &[], &list, 404, "SESSION_NOT_FOUND");
     bench.check_as(ADMIN_KEY, none, &[], "{}", 404, "SESSION_NOT_FOUND");

@@ -86,7 +86,7 @@ fn a_session_with_an_impossible_id_is_not_found() {
             "SESSION_NOT_FOUND",
         );
         assert!(seen.body.len() < 1500, "{seen:?}");
-        bench.check(&format!("GET /v1/sessions/{session}"), "", 401, "UNAUTHENTICATED");
+        bench.check(&format!("GET /v1/sessions/{session}"), "", 403, "FORBIDDEN");
     }
     bench.check_as(ADMIN_KEY, "GET /v1/sessions/%ff", &[], "", 400, "not UTF-8");
 }

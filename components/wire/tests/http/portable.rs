@@ -76,15 +76,15 @@ fn an_invalid_or_altered_document_is_rejected() {
     };
     check("", 400, "the body is empty; send the document");
     check(" \n", 400, "the body is empty; send the document");
-    check("{\"hidden\":", 400, "the body is not JSON: EOF while parsing");
-    check(&format!("{document} {{}}"), 400, "the body is not JSON: trailing characters");
+    check("{\"hidden\":", 400, "the body is not JSON: it ends too early");
+    check(&format!("{document} {{}}"), 400, "the body is not JSON: see line 1");
     check("null", 400, "document");
     for none in ["[]", "\"hidden\"", "7", "{}", r#"{"format":"hidden"}"#] {
         check(none, 400, "MALFORMED_REQUEST");
     }
     check(&format!("{{\"a\":{}1{}}}", "[".repeat(9_999), "]".repeat(9_999)), 400, "");
     // The document is one JSON value and cannot inject members into the request around it.
-    check(r#"{},"action":"delete_session""#, 400, "trailing characters");
+    check(r#"{},"action":"delete_session""#, 400, "see line 1, at character 3");
     let newer = document.replace("/session/1", "/session/3");
     check(&newer, 422, "FORMAT_TOO_NEW");
     let altered = document.replace("\"version\":2", "\"version\":3");

@@ -56,7 +56,7 @@ fn only_the_admin_creates_lists_and_deletes_projects() {
     bench.check_as(&project, "DELETE /v1/projects/p", &[], "", 403, "only the operator");
     bench.check_as(&project, "PUT /v1/projects/p", &[], "", 403, "only the operator");
     bench.check_as(&project, "GET /v1/projects", &[], "", 403, "only the operator");
-    bench.check_as(&bench.orchestrator, "PUT /v1/projects/q", &[], "", 401, "session s");
+    bench.check_as(&bench.orchestrator, "PUT /v1/projects/q", &[], "", 403, "session s");
 }
 
 /// Session and project have the same id, incarnation and epoch. Only the scope of a credential
@@ -78,13 +78,13 @@ fn a_credential_is_valid_for_one_scope_only() {
         "POST /v1/sessions/s/credentials",
         "DELETE /v1/sessions/s",
     ] {
-        bench.check_as(&project, target, &[], "", 401, "the credential is for project s");
+        bench.check_as(&project, target, &[], "", 403, "the credential is for project s");
     }
     for target in ["GET /v1/projects/s", "DELETE /v1/projects/s", "PUT /v1/projects/s"] {
-        bench.check_as(&session, target, &[], "", 401, "the credential is for session s");
+        bench.check_as(&session, target, &[], "", 403, "the credential is for session s");
     }
     let mcp = [("content-type", "application/json"), ("accept", "application/json")];
-    bench.check_as(&project, "POST /mcp", &mcp, "{}", 401, "the tools here are about a session");
+    bench.check_as(&project, "POST /mcp", &mcp, "{}", 403, "the tools here are about a session");
 
     bench.check_as(ADMIN_KEY, "DELETE /v1/projects/s", &[], "", 200, "");
     bench.check_as(ADMIN_KEY, "PUT /v1/projects/s", &[], "", 201, "");

@@ -34,7 +34,7 @@ fn a_round_is_opened_gets_deltas_is_closed_and_read() {
     get(&bench, "", 200, r#""rounds":[{"round":1,"status":"closed""#);
 
     post(&bench, "", "", 201, r#""round":2"#);
-    let taken = r#"{"deltas":[{"operation":"modify","path":"$['bindings'].customer","value":"sea:2","provenance":"p"}]}"#;
+    let taken = r#"{"deltas":[{"operation":"add","path":"$['bindings'].customer","value":"sea:2","provenance":"p"}]}"#;
     post(&bench, "/deltas", taken, 409, "IDENTITY_CONFLICT");
     let rule = r#"{"deltas":[{"operation":"add","path":"$.rules","value":null,"provenance":"p"}]}"#;
     post(&bench, "/deltas", rule, 201, r#""round":2"#);

@@ -266,7 +266,7 @@ fn the_operator_reads_the_audit_and_it_has_no_values() {
     assert!(!seen.body.contains("secret plan"));
     let page = bench.check_as(ADMIN_KEY, &format!("{audit}?limit=1"), &[], "", 200, "").json();
     assert_eq!(page["records"].as_array().unwrap().len(), 1);
-    let next = format!("{audit}?since={}", page["next_since"]);
+    let next = format!("{audit}?after={}", page["next_after"]);
     bench.check_as(ADMIN_KEY, &next, &[], "", 200, r#""action":"write""#);
     bench.check_as(&bench.orchestrator, audit, &[], "", 403, "FORBIDDEN");
     bench.check_as(ADMIN_KEY, &format!("{audit}?limit=1001"), &[], "", 400, "MALFORMED_REQUEST");

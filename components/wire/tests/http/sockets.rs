@@ -161,7 +161,7 @@ fn an_invalid_request_is_rejected_before_the_upgrade() {
     check("?keys=A", &[], 400, "MALFORMED_REQUEST");
     check("", &[("last-event-id", "x")], 400, "Last-Event-ID is no revision");
     bench.check_as("", CHANGES, UPGRADE, "", 401, "shows no credential");
-    bench.check_as(&bench.agent, "GET /v1/sessions/t/changes", UPGRADE, "", 401, "for session s");
+    bench.check_as(&bench.agent, "GET /v1/sessions/t/changes", UPGRADE, "", 403, "for session s");
     bench.check_as(ADMIN_KEY, "GET /v1/sessions/t/changes", UPGRADE, "", 404, "SESSION_NOT_FOUND");
     open_streams(&bench, 0);
 }

@@ -116,7 +116,7 @@ fn an_invalid_stream_request_is_rejected() {
     check("?limit=5", &[], 400, "limit is for requests that do not accept");
     check("?wait=5", &[], 400, "wait is for requests that do not accept");
     bench.check_as("", CHANGES, STREAM, "", 401, "shows no credential");
-    bench.check_as(&bench.agent, "GET /v1/sessions/t/changes", STREAM, "", 401, "for session s");
+    bench.check_as(&bench.agent, "GET /v1/sessions/t/changes", STREAM, "", 403, "for session s");
     bench.check_as(ADMIN_KEY, "GET /v1/sessions/t/changes", STREAM, "", 404, "SESSION_NOT_FOUND");
     let metrics = bench.check_as("", "GET /metrics", &[], "", 200, "").body;
     assert!(metrics.contains("shared_context_open_streams 0\n"), "{metrics}");

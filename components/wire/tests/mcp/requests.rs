@@ -108,7 +108,7 @@ const VALUES: [&str; 20] = [
     "[{\"key\":\"scope\",\"key\":\"vault\"}]",
     "{\"a\":{\"a\":[[[[]]]]}}",
 ];
-const ACTIONS: [&str; 27] = [
+const ACTIONS: [&str; 28] = [
     "list_keys",
     "read",
     "write",
@@ -128,6 +128,7 @@ const ACTIONS: [&str; 27] = [
     "prompt",
     "show_session",
     "create_session",
+    "update_session",
     "archive_session",
     "delete_session",
     "revoke_credentials",

@@ -4,7 +4,7 @@
 use shared_context_codec::Failure;
 use shared_context_wire::{
     credential::{Keys, SECRET_BYTES_MIN},
-    http::{Consistency, Options, parse_public_url},
+    http::{Consistency, CorsOrigins, Options, parse_public_url},
 };
 
 use crate::{
@@ -51,6 +51,8 @@ fn options() -> Result<Options, String> {
         let url = parse_public_url(&public_url);
         options.public_url = Some(url.map_err(|why| format!("{VARIABLES}PUBLIC_URL: {why}"))?);
     }
+    let origins = CorsOrigins::parse(&variables::get("cors_origins").unwrap_or_default());
+    options.cors_origins = origins.map_err(|why| format!("{VARIABLES}CORS_ORIGINS: {why}"))?;
     options.is_kept = false;
     options.request_id_seed = random::get_random_u64();
     options.consistency = match buckets::promises() {

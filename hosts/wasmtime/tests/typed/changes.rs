@@ -48,7 +48,7 @@ fn the_audit_trail_is_the_same() {
     it.json("admin", json!({"action": "redact", "key": "scope", "reason": "leaked"}));
     for (since, limit) in [(None, None), (Some(1), Some(1)), (Some(9), None)] {
         let typed = call!(it, changes.call_audit("admin", since, limit)).unwrap();
-        let request = json!({"action": "audit", "since": since, "limit": limit});
+        let request = json!({"action": "audit", "after": since, "limit": limit});
         assert_eq!(forms::audit(&typed), it.json("admin", request));
     }
     for (who, limit) in [(AGENT, None), ("admin", Some(1_001))] {

@@ -231,7 +231,7 @@ pub(crate) fn audit(it: &changes::AuditPage) -> Value {
     json!({
         "records": it.records.iter().map(audit_record).collect::<Vec<_>>(),
         "oldest": it.oldest,
-        "next_since": it.next_since,
+        "next_after": it.next_after,
     })
 }
 

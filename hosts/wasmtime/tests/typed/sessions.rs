@@ -31,6 +31,21 @@ fn session_lifecycles_are_the_same() {
 
     let shown = call!(it, sessions.call_show(AGENT)).unwrap();
     assert_eq!(forms::session(&shown), it.json(AGENT, json!({"action": "show_session"})));
+    for config in [r#"{"keys_max":0}"#, r#"{"keys":1}"#, r#"{"estimator":"o200k_base"}"#] {
+        let typed = rejected(call!(it, sessions.call_update("admin", config)));
+        let config: Value = serde_json::from_str(config).unwrap();
+        let request = json!({"action": "update_session", "config": config});
+        assert_eq!(typed.code, it.json_rejected("admin", request).code);
+    }
+    let config = r#"{"value_tokens_max":null,"keys_max":20}"#;
+    let updated = call!(it, sessions.call_update("admin", config)).unwrap();
+    let config: Value = serde_json::from_str(config).unwrap();
+    let request = json!({"action": "update_session", "config": config});
+    assert_eq!(forms::session(&updated), it.json("admin", request));
+    let typed = rejected(call!(it, sessions.call_update(AGENT, r#"{"keys_max":30}"#)));
+    let request = json!({"action": "update_session", "config": {"keys_max": 30}});
+    assert_eq!(typed, it.json_rejected(AGENT, request));
+
     let revoked = call!(it, sessions.call_revoke_credentials("admin")).unwrap();
     let request = json!({"action": "revoke_credentials"});
     assert_eq!(forms::session(&revoked), it.json("admin", request));

@@ -39,7 +39,8 @@ impl Generator {
             46..50 => (self.any_caller(), self.set_access(model)),
             50..62 => (self.mostly(ORCHESTRATOR), self.orchestrator_request(model)),
             62..80 => self.round(model),
-            80..96 => (self.any_caller(), self.read(model)),
+            80..94 => (self.any_caller(), self.read(model)),
+            94..96 => (self.mostly(ADMIN), self.update()),
             _ => (self.rng.random_range(0..CALLERS.len()), self.administration(model)),
         }
     }
@@ -53,16 +54,26 @@ impl Generator {
         if self.chance(0.92) { caller } else { self.rng.random_range(0..CALLERS.len()) }
     }
 
+    /// Adds a request id to some requests.
+    fn named(&mut self, mut request: Value) -> Value {
+        if let Some(members) = request.as_object_mut() {
+            self.add_request_id(members);
+        }
+        request
+    }
+
     /// Returns a request for a session that does not exist.
     fn creation(&mut self, world: &World) -> (usize, Value) {
         let who = self.mostly(ADMIN);
         let documents = world.documents();
         if self.chance(0.25) && !documents.is_empty() {
             let document = &documents[self.rng.random_range(0..documents.len())];
-            return (who, json!({"action": "import_session", "document": document}));
+            let import = json!({"action": "import_session", "document": document});
+            return (who, self.named(import));
         }
         if self.chance(0.85) {
-            return (who, json!({"action": "create_session", "config": self.config()}));
+            let create = json!({"action": "create_session", "config": self.config()});
+            return (who, self.named(create));
         }
         let actions = ["list_keys", "show_session", "export_session", "delete_session", "inspect"];
         let action = self.pick(&actions);
@@ -72,7 +83,7 @@ impl Generator {
     /// Returns a request that ends or moves a session.
     fn ending(&mut self, world: &World, model: &Model) -> Value {
         let documents = world.documents();
-        match self.rng.random_range(0..10) {
+        let request = match self.rng.random_range(0..10) {
             0 => json!({"action": "archive_session"}),
             1 | 2 => json!({"action": "revoke_credentials"}),
             3..5 => json!({"action": "export_session"}),
@@ -82,6 +93,10 @@ impl Generator {
             6 => json!({"action": "create_session", "config": self.config()}),
             _ if model.entries.is_empty() => json!({"action": "export_session"}),
             _ => json!({"action": "delete_session"}),
+        };
+        match request["action"].as_str() {
+            Some("export_session" | "delete_session") => request,
+            _ => self.named(request),
         }
     }
 
@@ -115,6 +130,29 @@ impl Generator {
             config["namespace"] = json!({"keys": if self.chance(0.5) { keys } else { json!([]) }});
         }
         config
+    }
+
+    /// Returns a change of some members of a configuration.
+    fn update(&mut self) -> Value {
+        let all = self.config();
+        let mut config = json!({});
+        for name in ["access", "namespace", "ttl_seconds_default", "rejects_secrets"] {
+            if self.chance(0.2) {
+                config[name] = all.get(name).cloned().unwrap_or_default();
+            }
+        }
+        for (name, value) in all.as_object().into_iter().flatten() {
+            if self.chance(0.2) {
+                config[name] = value.clone();
+            }
+        }
+        if self.chance(0.2) {
+            config["value_tokens_max"] = json!(self.pick(&[4, 8]));
+        }
+        if self.chance(0.03) {
+            config["estimator"] = json!(self.pick(&["approximate", "o200k_base"]));
+        }
+        json!({"action": "update_session", "config": config})
     }
 
     fn key(&mut self, model: &Model) -> String {
@@ -249,11 +287,11 @@ impl Generator {
     /// Returns a request that only the orchestrator may send.
     fn orchestrator_request(&mut self, model: &Model) -> Value {
         let label = self.label(model);
-        match self.rng.random_range(0..15) {
+        let request = match self.rng.random_range(0..15) {
             0..4 => json!({"action": "snapshot", "label": self.pick(&LABELS)}),
             4 => json!({"action": "snapshot", "label": label, "note": "why"}),
             5..9 => json!({"action": "restore_snapshot", "label": label}),
-            9..12 => json!({"action": "delete_snapshot", "label": label}),
+            9..12 => return json!({"action": "delete_snapshot", "label": label}),
             _ => {
                 let versions = model.all_versions();
                 let mut request = json!({"action": "redact", "key": self.key(model),
@@ -267,7 +305,8 @@ impl Generator {
                 }
                 request
             }
-        }
+        };
+        self.named(request)
     }
 
     fn read(&mut self, model: &Model) -> Value {
@@ -305,7 +344,7 @@ impl Generator {
     fn administration(&mut self, model: &Model) -> Value {
         match self.rng.random_range(0..7) {
             0 => json!({"action": "inspect"}),
-            1 => json!({"action": "audit", "since": model.revision.saturating_sub(3), "limit": 2}),
+            1 => json!({"action": "audit", "after": model.revision.saturating_sub(3), "limit": 2}),
             2 => json!({"action": "show_session"}),
             3 => json!({"action": "prompt", "max_tokens": self.pick(&[10, 400, 2_000])}),
             4 => {

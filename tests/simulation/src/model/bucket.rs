@@ -78,6 +78,15 @@ impl BucketModel {
         command: &Command,
     ) -> Decision {
         match command {
+            Command::Named { request_id, command: inner } => {
+                return self.decide_named(
+                    clock,
+                    name,
+                    requester,
+                    (request_id.as_str(), command),
+                    inner,
+                );
+            }
             Command::CreateSession(config) => return self.create(clock, name, requester, config),
             Command::Import(document) => return self.import(clock, name, requester, document),
             _ => {}
@@ -117,6 +126,49 @@ impl BucketModel {
             }
             _ => (ExpectedAnswer::Exactly(self.read(clock, requester, command)), None),
         }
+    }
+
+    /// Returns the expected answer and new state for `command`, which is `inner` with this id.
+    fn decide_named(
+        &self,
+        clock: u64,
+        name: &str,
+        requester: &Requester,
+        (id, command): (&str, &Command),
+        inner: &Command,
+    ) -> Decision {
+        let (expected, mut next) = self.decide(clock, name, requester, inner);
+        let creates = matches!(inner, Command::CreateSession(_) | Command::Import(_));
+        let is_first = |code: &Code| match code {
+            Code::MalformedRequest => creates,
+            Code::SessionNotFound
+            | Code::Unauthenticated
+            | Code::InvalidKey
+            | Code::SessionArchived
+            | Code::Forbidden => true,
+            _ => false,
+        };
+        if expected.codes().iter().any(is_first) {
+            return (expected, None);
+        }
+        let key = (super::state::name(&requester.who).to_owned(), id.to_owned());
+        let known = self.session.as_ref().and_then(|it| Some((it, it.answers.get(&key)?)));
+        if let Some((model, (request, answer))) = known {
+            let again = match answer {
+                _ if request != command => Err(Code::RequestIdReused),
+                Ok((_, Reply::Session(_))) => {
+                    let shown = Reply::Session(Box::new(model.at(clock).show()));
+                    Ok((Revision(model.revision), shown))
+                }
+                answer => answer.clone(),
+            };
+            return (ExpectedAnswer::Exactly(again), None);
+        }
+        let session = next.as_mut().and_then(|it| it.session.as_mut());
+        if let (Some(session), ExpectedAnswer::Exactly(answer)) = (session, &expected) {
+            Rc::make_mut(session).answers.insert(key, (command.clone(), answer.clone()));
+        }
+        (expected, next)
     }
 
     /// Returns the expected answer to a read.
@@ -163,8 +215,8 @@ impl BucketModel {
                 let rendered = rendered.map_err(|err| err.code())?;
                 Ok((revision, Reply::Prompt(rendered)))
             }
-            Command::Audit { since, limit } => {
-                only_admin().map(|()| (revision, Reply::Audit(view.audit_page(since.0, *limit))))
+            Command::Audit { after, limit } => {
+                only_admin().map(|()| (revision, Reply::Audit(view.audit_page(after.0, *limit))))
             }
             Command::Rounds(request) => view.read_rounds(who, request),
             other => panic!("{other:?} is no read"),
@@ -293,7 +345,7 @@ impl Model {
         AuditPage {
             records: records.filter(in_page).cloned().collect(),
             oldest: Some(self.first()),
-            next_since: (last > since && last < self.revision).then_some(Revision(last)),
+            next_after: (last > since && last < self.revision).then_some(Revision(last)),
         }
     }
 }

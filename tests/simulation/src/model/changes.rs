@@ -45,6 +45,7 @@ impl Model {
             Command::ArchiveSession | Command::RevokeCredentials => {
                 self.archive_or_revoke(clock, who, *command == Command::ArchiveSession)
             }
+            Command::UpdateSession(change) => self.update(clock, who, change),
             _ => return None,
         })
     }

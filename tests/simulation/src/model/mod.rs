@@ -16,6 +16,7 @@ mod reads;
 mod rounds;
 pub mod rows;
 pub mod state;
+mod update;
 
 pub use bucket::{BucketModel, ExpectedAnswer, Requester};
 pub(crate) use changes::SECRET;

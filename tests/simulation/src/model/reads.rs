@@ -246,7 +246,7 @@ impl Model {
     /// Returns the oldest revision in the change feed.
     pub fn first_of_feed(&self) -> Revision {
         let changes_max = u64::from(self.config().retention.changes_max);
-        Revision((self.revision + 1).saturating_sub(changes_max)).max(self.first())
+        Revision((self.revision + 1).saturating_sub(changes_max).max(self.feed_from))
     }
 
     /// Returns the entries that `who` may read.

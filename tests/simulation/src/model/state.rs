@@ -81,6 +81,8 @@ pub struct Model {
     pub answers: BTreeMap<(String, String), (Command, Answer)>,
     /// The rounds, as read from storage.
     pub rounds: Rounds,
+    /// The first revision of the feed since the last update of the configuration that moved it.
+    pub feed_from: u64,
 }
 
 impl Model {
@@ -96,6 +98,7 @@ impl Model {
             changes: Vec::new(),
             answers: BTreeMap::new(),
             rounds: Rounds::default(),
+            feed_from: revision,
         };
         model.record("admin", action, None);
         model
@@ -346,7 +349,7 @@ pub fn name(who: &str) -> &str {
 
 /// Returns the index of the last version by another writer than the one that ended the newest
 /// version.
-fn last_of_another(past: &[EndedEntry]) -> Option<usize> {
+pub(super) fn last_of_another(past: &[EndedEntry]) -> Option<usize> {
     let hand = &past.last()?.ended.by;
     past.iter().rposition(|it| it.stored.entry.written_by != *hand)
 }

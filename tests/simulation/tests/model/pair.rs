@@ -309,12 +309,12 @@ impl Pair {
         assert_eq!(*self.export(), view.portable());
         let answer = comparable(self.host.ask("admin", &Command::Inspect));
         assert_eq!(answer, view.inspect(rows::history(&self.model)));
-        let audit = Command::Audit { since: Revision(0), limit: 1_000 };
+        let audit = Command::Audit { after: Revision(0), limit: 1_000 };
         let outcome = self.host.ask("admin", &audit).unwrap();
-        let Reply::Audit(AuditPage { records, oldest, next_since }) = outcome.reply else {
+        let Reply::Audit(AuditPage { records, oldest, next_after }) = outcome.reply else {
             panic!()
         };
-        assert_eq!((oldest, next_since), (Some(view.first()), None));
+        assert_eq!((oldest, next_after), (Some(view.first()), None));
         check_order(&records);
         assert_eq!(sorted(&records), sorted(&view.audit()));
         // The timer never fires later than the first expiry.

@@ -329,7 +329,7 @@ fn rejections() {
     for (client, status, code) in [
         (workerd.stranger(), 401, "UNAUTHENTICATED"),
         (workerd.stranger().with_credential("a.b.c"), 401, "UNAUTHENTICATED"),
-        (other, 401, "UNAUTHENTICATED"),
+        (other, 403, "FORBIDDEN"),
     ] {
         let (received, body) = Socket::try_open(&client, "a", "").unwrap_err();
         assert_eq!((received, &body["error"]["code"]), (status, &json!(code)), "{body}");

@@ -37,15 +37,7 @@ impl<B: Bucket> Draft<'_, B> {
     /// Removes versions until they take at most `bytes_max`. Returns true if it removed
     /// any.
     fn prune_history_to(&mut self, bytes_max: u64) -> Result<bool, Error> {
-        for (row, bytes) in self.bucket.scan(record::HISTORY, None, u32::MAX)? {
-            let (key, versions) = record::decode_history_row(&row, &bytes)?;
-            self.histories.entry(key).or_insert(LoadedHistory::Versions(versions, false));
-        }
-        for (key, past) in &mut self.histories {
-            if let LoadedHistory::Row(_) = past {
-                *past = LoadedHistory::Versions(past.versions(key)?, true);
-            }
-        }
+        self.load_histories()?;
         let all = self.histories.values().filter_map(|past| match past {
             LoadedHistory::Versions(versions, _) => Some(&**versions),
             LoadedHistory::Row(_) => None,
@@ -65,13 +57,50 @@ impl<B: Bucket> Draft<'_, B> {
         Ok(!removed.is_empty())
     }
 
+    /// Loads and decodes the earlier versions of all keys.
+    fn load_histories(&mut self) -> Result<(), Error> {
+        for (row, bytes) in self.bucket.scan(record::HISTORY, None, u32::MAX)? {
+            let (key, versions) = record::decode_history_row(&row, &bytes)?;
+            self.histories.entry(key).or_insert(LoadedHistory::Versions(versions, false));
+        }
+        for (key, past) in &mut self.histories {
+            if let LoadedHistory::Row(_) = past {
+                *past = LoadedHistory::Versions(past.versions(key)?, true);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes versions beyond the most of one key, after that number was lowered.
+    pub(in crate::session) fn shorten_histories(&mut self) -> Result<(), Error> {
+        self.load_histories()?;
+        let versions_max = self.meta.retention.history_versions_max;
+        let versions_max = usize::try_from(versions_max).unwrap_or(usize::MAX);
+        let mut removed = Vec::new();
+        for past in self.histories.values_mut() {
+            let LoadedHistory::Versions(versions, is_changed) = past else { continue };
+            while versions.len() > versions_max
+                && let Some(last) = versions.last()
+            {
+                let writers = versions.iter().map(|it| Ok::<_, Error>(it.entry.written_by.clone()));
+                let nth = history::index_to_remove(writers, &last.ended.by)?;
+                // Only the last version that is left can be the second of one.
+                removed.push(versions.remove(nth.min(versions.len().saturating_sub(1))));
+                *is_changed = true;
+            }
+        }
+        removed.iter().try_for_each(|it| self.remove_version(it))
+    }
+
     /// Removes commits older than the feed at intervals; the audit trail retains a number
     /// of them.
     pub(super) fn prune_commits(&mut self) -> Result<(), Error> {
         if !self.revision.0.is_multiple_of(AUDIT_PRUNED_EVERY) {
             return Ok(());
         }
-        let of_feed = self.meta.first_of_feed(self.revision);
+        // The feed can begin later than the oldest request id that is remembered.
+        let remembered = self.revision.next().0.saturating_sub(REQUESTS_REMEMBERED.into());
+        let of_feed = self.meta.first_of_feed(self.revision).min(Revision(remembered));
         let mut commits = Vec::new();
         for (row, bytes) in self.bucket.scan(record::CHANGES, None, u32::MAX)? {
             let revision = record::revision_of_change(&row)?;
@@ -94,9 +123,7 @@ impl<B: Bucket> Draft<'_, B> {
         let Some(ago) = self.revision.0.checked_sub(REQUESTS_REMEMBERED.into()) else {
             return Ok(());
         };
-        if Revision(ago) >= self.meta.first_revision
-            && let Some(bytes) = self.bucket.get(&record::change_row(Revision(ago)))?
-        {
+        if let Some(bytes) = self.bucket.get(&record::change_row(Revision(ago)))? {
             self.changes.extend(StoredChange::decode_request_row(&bytes)?.map(Change::Delete));
         }
         Ok(())

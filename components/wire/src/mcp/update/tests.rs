@@ -45,6 +45,7 @@ fn each_action_has_its_notifications() {
             AuditAction::RestoreSnapshot => &[LIST, "keys"],
             AuditAction::CreateSession
             | AuditAction::ImportSession
+            | AuditAction::UpdateSession
             | AuditAction::DeleteSession
             | AuditAction::CreateProject
             | AuditAction::DeleteProject => &all,

@@ -3,7 +3,7 @@
 
 use shared_context_core::{
     RoundsCommand, RoundsReply,
-    rounds::{Delta, KeptRound, Path, Proposed, ROUNDS_KEPT, Round},
+    rounds::{Closed, Delta, DeltaLoss, KeptRound, Path, Proposed, ROUNDS_KEPT, Round},
     time::Timestamp,
 };
 
@@ -83,6 +83,24 @@ pub(super) fn check(
             let first = last.round.deltas + 1 - count;
             RoundsReply::Proposed(Proposed { round: number, first, count })
         }
+        RoundsCommand::Close(_) => RoundsReply::Closed(Box::new(closed(last))),
         _ => RoundsReply::Round(Box::new(last.round.clone())),
     })
+}
+
+/// Returns the reply about a closed round: at most 100 losses, and the number of the others.
+fn closed(kept: &KeptRound) -> Closed {
+    let all = kept.outcomes.iter().flat_map(|outcome| {
+        let delta = kept.deltas.iter().find(|it| it.sequence == outcome.sequence).unwrap();
+        let losses = outcome.losses.iter();
+        losses.map(move |loss| DeltaLoss {
+            sequence: outcome.sequence,
+            participant: delta.participant.clone(),
+            loss: loss.clone(),
+        })
+    });
+    let mut losses: Vec<DeltaLoss> = all.collect();
+    let more_losses = losses.len().saturating_sub(100) as u32;
+    losses.truncate(100);
+    Closed { round: kept.round.clone(), losses, more_losses }
 }

@@ -179,7 +179,8 @@ impl ClosedRound<'_> {
         };
         let must = winner.map_or(old, |(_, (claim, _))| claim.as_ref());
         let is_rebound = steps.len() > 1 && old.is_some() && new.is_some() && old != new;
-        ensure(!is_rebound, || format!("{place} is bound anew, to {new:?}"))?;
+        let may_rebind = last.iter().any(|(who, _)| *who == "orchestrator");
+        ensure(!is_rebound || may_rebind, || format!("{place} is bound anew, to {new:?}"))?;
         ensure(must == new, || format!("{place} must be {must:?} but is {new:?}"))
     }
 

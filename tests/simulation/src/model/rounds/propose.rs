@@ -36,7 +36,8 @@ pub(super) fn rejections(state: &Value, who: &str, deltas: &[SentDelta]) -> (Vec
             }
             (_, here) => !above.is_empty() && here.is_some_and(|it| it != proposed),
         };
-        if proposed.is_some_and(|it| is_rebound(&it)) {
+        let may_rebind = name(who) == "orchestrator" && it.operation == Operation::Modify;
+        if proposed.is_some_and(|it| is_rebound(&it)) && !may_rebind {
             // A bound concept is permanent. A value that is not a string is malformed as well.
             codes.extend([Code::IdentityConflict, Code::MalformedRequest]);
             return (codes, false);
