@@ -77,6 +77,9 @@ struct Members<'a> {
     /// Position in the proposal, from 1, of the delta that an error is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     delta: Option<usize>,
+    /// Sequence of the delta of the open round that an error is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,6 +179,10 @@ fn round_members(error: &RoundError) -> Members<'_> {
         RoundError::NotFound { round, oldest, newest } => {
             Members { round: Some(*round), oldest: Some(*oldest), newest: Some(*newest), ..members }
         }
+        RoundError::DeltaNotFound { round, sequence, .. } => {
+            Members { round: Some(*round), sequence: Some(*sequence), ..members }
+        }
+        RoundError::NotOwn { sequence, .. } => Members { sequence: Some(*sequence), ..members },
         RoundError::PathNotFound { path, .. } | RoundError::PathExists { path } => {
             Members { path: Some(path), ..members }
         }

@@ -87,6 +87,7 @@ fn of_rounds() -> Vec<Error> {
         RoundError::Open { round: 3 }.into(),
         RoundError::NotOpen { last: 3 }.into(),
         RoundError::NotFound { round: 2, oldest: 9, newest: 72 }.into(),
+        RoundError::DeltaNotFound { round: 3, sequence: 9, deltas: 4 }.into(),
         of_delta(
             1,
             RoundError::PathNotFound {

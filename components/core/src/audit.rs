@@ -106,6 +106,10 @@ audit_actions! {
     OpenRound "open_round": Info, Entry;
     /// Proposed deltas to a round.
     ProposeDeltas "propose_deltas": Info, Entry;
+    /// Withdrew deltas of a round.
+    WithdrawDeltas "withdraw_deltas": Info, Entry;
+    /// Rejected deltas of a round.
+    RejectDeltas "reject_deltas": Info, Entry;
     /// Closed a round.
     CloseRound "close_round": Info, Entry;
     /// Replaced texts in rounds with markers.

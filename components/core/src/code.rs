@@ -46,6 +46,8 @@ pub enum Code {
     RoundNotOpen,
     /// See [`RoundError::NotFound`].
     RoundNotFound,
+    /// See [`RoundError::DeltaNotFound`].
+    DeltaNotFound,
     /// See [`Error::KeyNotFound`].
     KeyNotFound,
     /// See [`RoundError::PathNotFound`].
@@ -75,7 +77,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::Unauthenticated,
         Self::MalformedRequest,
         Self::InvalidKey,
@@ -96,6 +98,7 @@ impl Code {
         Self::RoundOpen,
         Self::RoundNotOpen,
         Self::RoundNotFound,
+        Self::DeltaNotFound,
         Self::KeyNotFound,
         Self::PathNotFound,
         Self::PathExists,
@@ -133,6 +136,7 @@ impl Code {
             Self::RoundOpen => "ROUND_OPEN",
             Self::RoundNotOpen => "ROUND_NOT_OPEN",
             Self::RoundNotFound => "ROUND_NOT_FOUND",
+            Self::DeltaNotFound => "DELTA_NOT_FOUND",
             Self::TokenizerUnavailable => "TOKENIZER_UNAVAILABLE",
             Self::KeyNotFound => "KEY_NOT_FOUND",
             Self::PathNotFound => "PATH_NOT_FOUND",
@@ -173,6 +177,7 @@ impl Code {
             Self::RoundOpen => "a round is open already",
             Self::RoundNotOpen => "no round is open",
             Self::RoundNotFound => "nothing is known of this round, or no longer",
+            Self::DeltaNotFound => "the open round has no such delta",
             Self::KeyNotFound => "the key does not exist",
             Self::PathNotFound => "there is no such place in the state",
             Self::PathExists => "the state has this place already, with another value",

@@ -95,7 +95,7 @@ pub use key::{Key, Label, Line, Prefix, RequestId};
 pub use participant::{Caller, Credential, Participant, Role};
 pub use reply::{Outcome, Reply};
 pub use rounds::{
-    CloseRound, Command as RoundsCommand, OpenRound, Proposal, ReadDeltas, RedactRounds,
-    Reply as RoundsReply,
+    CloseRound, Command as RoundsCommand, ExcludeDeltas, OpenRound, Proposal, ReadDeltas,
+    RedactRounds, Reply as RoundsReply,
 };
 pub use scope::{ProjectId, Scope, ScopeKind, SessionId};

@@ -4,7 +4,7 @@ use shared_context_core::{Line, RedactRounds, RoundsCommand};
 
 #[cfg(feature = "schema")]
 use super::{
-    deltas::{DeltasReply, ProposedReply},
+    deltas::{DeltasReply, ExcludedReply, ProposedReply},
     replies::{ConvergenceReply, RedactRoundsReply, RoundReply, StateReply},
 };
 use super::{
@@ -72,10 +72,49 @@ actions! {
             /// request again under it is safe.
             request_id: String,
         }
-        answers ProposedReply;
+        answers ProposedReply<'_>;
         |it| {
             let request_id = request_id(it.request_id.as_deref())?;
             parts::propose_deltas(it.deltas.iter().map(DeltaForm::input).collect(), request_id)
+        };
+
+    /// Withdraw deltas of your own from the open round: all or nothing. They stay in the history;
+    /// closing the round leaves them out.
+    withdraw_deltas: PARTICIPANTS, change;
+        at Post "/rounds/deltas/withdraw", r#"{"sequences":[1]}"# -> 200;
+        rejects SessionArchived, RoundNotOpen, DeltaNotFound;
+        needs {
+            /// The sequences of the deltas, 1 to 200, each once.
+            sequences: Vec<u32>,
+        }
+        takes {
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
+        }
+        answers ExcludedReply<'_>;
+        |it| parts::withdraw_deltas(it.sequences, request_id(it.request_id.as_deref())?);
+
+    /// Reject deltas of the open round, with a reason: all or nothing. They stay in the history;
+    /// closing the round leaves them out.
+    reject_deltas: ORCHESTRATOR, change;
+        at Post "/rounds/deltas/reject", r#"{"sequences":[1],"reason":"out of scope"}"# -> 200;
+        rejects SessionArchived, RoundNotOpen, DeltaNotFound;
+        needs {
+            /// The sequences of the deltas, 1 to 200, each once.
+            sequences: Vec<u32>,
+            /// Why, in one line.
+            reason: String,
+        }
+        takes {
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
+        }
+        answers ExcludedReply<'_>;
+        |it| {
+            let request_id = request_id(it.request_id.as_deref())?;
+            parts::reject_deltas(it.sequences, &it.reason, request_id)
         };
 
     /// Merge the deltas of the open round into the next state, or discard them; every delta is
@@ -127,7 +166,8 @@ actions! {
             round: u64,
             /// Only deltas of this participant.
             participant: String,
-            /// Only deltas with this outcome: pending, applied, lost or refused.
+            /// Only deltas with this outcome: pending, applied, lost, refused, withdrawn or
+            /// rejected.
             outcome: String,
             /// full, as when absent, or brief: without values and provenances.
             form: String,

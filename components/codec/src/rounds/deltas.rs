@@ -3,22 +3,67 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 use shared_context_core::rounds::{
-    DeltaLoss, DeltaOutcome, DeltaRead, DeltasPage, Json, Loss, Proposed, Reported,
+    DeltaLoss, DeltaOutcome, DeltaRead, DeltasPage, ExclusionResult, Json, Loss, Proposed,
+    ProposedDelta, Reported, Status,
 };
 
 use crate::json::Time;
 
-/// Where proposed deltas stand.
+/// Proposed deltas, and what becomes of them.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "propose_deltas_reply"))]
-pub(crate) struct ProposedReply {
+pub(crate) struct ProposedReply<'a> {
     /// The round.
     round: u64,
     /// The sequence of the first of them in it.
     first_sequence: u32,
     /// The sequence of the last of them.
     last_sequence: u32,
+    /// Each of them. Absent in the repetition of a request to an earlier version.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    deltas: Vec<PreviewForm<'a>>,
+    /// How many more losses there are than the 100 that are listed. Absent when there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more_losses: Option<u32>,
+    /// Whether losses were not computed, because the round has too many deltas. Absent when they
+    /// were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    losses_unknown: Option<bool>,
+    /// The session's revision after it.
+    revision: u64,
+}
+
+/// A proposed delta, and what becomes of it.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "delta_preview"))]
+struct PreviewForm<'a> {
+    /// Its number in the round.
+    sequence: u32,
+    /// Where, as a normalized path into the state its round began with.
+    path: String,
+    /// What it does to this state: `sets` a value, `appends` items to a list, `merges` members
+    /// into an object, `removes`, or `nothing`, since the state has it already.
+    effect: &'static str,
+    /// What of it would lose if the round closed now. Absent when nothing would.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    losses: Vec<LossForm<'a>>,
+}
+
+/// Deltas that were withdrawn or rejected.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "exclude_deltas_reply"))]
+pub(crate) struct ExcludedReply<'a> {
+    /// The round.
+    round: u64,
+    /// `withdrawn` or `rejected`.
+    outcome: &'static str,
+    /// The sequences of the deltas that have this outcome now.
+    sequences: &'a [u32],
+    /// The sequences of those that had been withdrawn or rejected before, and stay so.
+    unchanged: &'a [u32],
     /// The session's revision after it.
     revision: u64,
 }
@@ -64,13 +109,13 @@ struct DeltaReply<'a> {
     /// Why. Absent in the brief form, like the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     provenance: Option<&'a str>,
-    /// `pending` while the round is open; then `applied`, as a whole or in part,
-    /// `lost` to others, or `refused`.
+    /// `pending`; after the close `applied`, as a whole or in part, `lost` to others, or
+    /// `refused`. A delta that was left out of the merge is `withdrawn` or `rejected`.
     outcome: &'static str,
     /// Why it was refused: `clipped`, since the state would have been too large, or
-    /// `discarded`, with the whole round.
+    /// `discarded`, with the whole round. Of a rejected delta the orchestrator's reason.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
+    reason: Option<&'a str>,
     /// What of it lost. Absent when nothing did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     losses: Vec<LossForm<'a>>,
@@ -118,13 +163,42 @@ impl<'a> From<&'a DeltaLoss> for RoundLossForm<'a> {
     }
 }
 
+impl<'a> From<&'a ProposedDelta> for PreviewForm<'a> {
+    fn from(it: &'a ProposedDelta) -> Self {
+        Self {
+            sequence: it.sequence,
+            path: it.path.to_string(),
+            effect: it.effect.as_str(),
+            losses: it.losses.iter().map(loss).collect(),
+        }
+    }
+}
+
 /// Returns a stored value as raw JSON: canonical text is JSON.
 pub(super) fn raw(it: &Json) -> &RawValue {
     serde_json::from_slice(it.as_str().as_bytes()).unwrap_or(RawValue::NULL)
 }
 
-pub(super) fn proposed(it: Proposed, revision: u64) -> ProposedReply {
-    ProposedReply { round: it.round, first_sequence: it.first, last_sequence: it.last(), revision }
+pub(super) fn proposed(it: &Proposed, revision: u64) -> ProposedReply<'_> {
+    ProposedReply {
+        round: it.round,
+        first_sequence: it.first,
+        last_sequence: it.last(),
+        deltas: it.deltas.iter().map(PreviewForm::from).collect(),
+        more_losses: (it.more_losses > 0).then_some(it.more_losses),
+        losses_unknown: (!it.has_losses).then_some(true),
+        revision,
+    }
+}
+
+pub(super) fn excluded(it: &ExclusionResult, revision: u64) -> ExcludedReply<'_> {
+    ExcludedReply {
+        round: it.round,
+        outcome: it.status.as_str(),
+        sequences: &it.sequences,
+        unchanged: &it.unchanged,
+        revision,
+    }
 }
 
 pub(super) fn deltas(it: &DeltasPage, revision: u64) -> DeltasReply<'_> {
@@ -137,8 +211,11 @@ pub(super) fn deltas(it: &DeltasPage, revision: u64) -> DeltasReply<'_> {
 
 fn delta(read: &DeltaRead, is_brief: bool) -> DeltaReply<'_> {
     let DeltaRead { round, delta, weight, outcome } = read;
-    let reported = Reported::new(outcome.as_ref());
-    let status = outcome.as_ref().map(|it| it.status.as_str());
+    let reason = outcome.as_ref().and_then(|it| match (&it.reason, it.status) {
+        (Some(reason), _) => Some(reason.as_str()),
+        (None, Status::Clipped | Status::Discarded) => Some(it.status.as_str()),
+        _ => None,
+    });
     let losses = outcome.iter().flat_map(|it| &it.losses);
     let clipped = outcome.iter().flat_map(|it: &DeltaOutcome| &it.clipped);
     DeltaReply {
@@ -151,8 +228,8 @@ fn delta(read: &DeltaRead, is_brief: bool) -> DeltaReply<'_> {
         path: delta.path.to_string(),
         value: delta.value.as_ref().filter(|_| !is_brief).map(raw),
         provenance: (!is_brief).then(|| delta.provenance.as_str()),
-        outcome: reported.as_str(),
-        reason: status.filter(|_| reported == Reported::Refused),
+        outcome: Reported::new(outcome.as_ref()).as_str(),
+        reason,
         losses: losses.map(loss).collect(),
         clipped: clipped.map(ToString::to_string).collect(),
     }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use shared_context_core::{
-    Error, Participant,
+    Error, Line, Participant,
     pattern::ParticipantPattern,
     rounds::{
         Clip, Clipped, Convergence, Delta, DeltaOutcome, Ended, Json, KeptRound, Loss, Mark, Marks,
@@ -56,7 +56,8 @@ struct DeltaItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
     provenance: String,
-    /// `applied`, `lost`, `clipped` or `discarded`; absent while the round is open.
+    /// `applied`, `lost`, `clipped`, `discarded`, `withdrawn` or `rejected`; absent while it is
+    /// pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<String>,
     /// Where it lost.
@@ -65,6 +66,9 @@ struct DeltaItem {
     /// Where what it made went again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     clipped: Vec<String>,
+    /// Why the orchestrator rejected it, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 /// A place at which a delta lost.
@@ -131,7 +135,7 @@ form! {
 form! {
     DeltaItem:
     participant, proposed_at, operation, path, value, provenance, status, losses = or_absent,
-    clipped = or_absent
+    clipped = or_absent, reason
 }
 form! { LossItem: path, why, to }
 form! {
@@ -147,8 +151,13 @@ impl RoundItem {
         let KeptRound { round, deltas, outcomes, state } = it;
         let weights = round.plan.weights.iter();
         let strategies = round.plan.strategies.iter();
-        let mut outcomes = outcomes.iter();
-        let deltas = deltas.iter().map(|it| DeltaItem::new(it, outcomes.next(), values)).collect();
+        // While the round is open, only some of its deltas have an outcome.
+        let mut outcomes = outcomes.iter().peekable();
+        let mut delta = |it: &Delta| {
+            let outcome = outcomes.next_if(|outcome| outcome.sequence == it.sequence);
+            DeltaItem::new(it, outcome, values)
+        };
+        let deltas = deltas.iter().map(&mut delta).collect();
         let ended = round.ended.as_ref().zip(state.as_ref());
         Self {
             round: round.number,
@@ -186,10 +195,10 @@ impl RoundItem {
         };
         let deltas = (1..).zip(&self.deltas).map(|(sequence, it)| it.delta(sequence, values));
         let deltas: Vec<Delta> = deltas.collect::<Result<_, Error>>()?;
-        let outcomes = deltas.iter().zip(&self.deltas).filter_map(|(delta, it)| {
-            let status = it.status.as_deref()?;
-            Some(it.outcome(delta.sequence, status, &deltas))
-        });
+        let outcomes = deltas
+            .iter()
+            .zip(&self.deltas)
+            .filter_map(|(delta, it)| it.outcome(delta.sequence, &deltas).transpose());
         let outcomes: Vec<DeltaOutcome> = outcomes.collect::<Result<_, Error>>()?;
         let (state, ended) = match &self.ended {
             Some(it) => {
@@ -216,6 +225,7 @@ impl DeltaItem {
     fn new(it: &Delta, outcome: Option<&DeltaOutcome>, values: &mut Values) -> Self {
         let losses = outcome.into_iter().flat_map(|it| &it.losses);
         let clipped = outcome.into_iter().flat_map(|it| &it.clipped);
+        let reason = outcome.and_then(|it| it.reason.as_ref());
         Self {
             participant: it.participant.as_str().to_owned(),
             proposed_at: Time(it.proposed_at),
@@ -226,6 +236,7 @@ impl DeltaItem {
             status: outcome.map(|it| it.status.as_str().to_owned()),
             losses: losses.map(LossItem::new).collect(),
             clipped: clipped.map(ToString::to_string).collect(),
+            reason: reason.map(|it| it.as_str().to_owned()),
         }
     }
 
@@ -243,21 +254,23 @@ impl DeltaItem {
         })
     }
 
-    /// Restores the outcome of this delta, which is one of `deltas`.
-    fn outcome(
-        &self,
-        sequence: u32,
-        status: &str,
-        deltas: &[Delta],
-    ) -> Result<DeltaOutcome, Error> {
+    /// Restores the outcome of this delta, which is one of `deltas`; `None` if it is pending.
+    fn outcome(&self, sequence: u32, deltas: &[Delta]) -> Result<Option<DeltaOutcome>, Error> {
+        let Some(status) = &self.status else {
+            if self.losses.is_empty() && self.clipped.is_empty() && self.reason.is_none() {
+                return Ok(None);
+            }
+            return Err(Error::malformed("a delta has no status, and lost or was rejected"));
+        };
         let losses = self.losses.iter().map(|it| it.loss(deltas));
         let clipped = self.clipped.iter().map(|it| Path::restore(it));
-        Ok(DeltaOutcome {
+        Ok(Some(DeltaOutcome {
             sequence,
             status: by_name(&Status::ALL, Status::as_str, status)?,
             losses: losses.collect::<Result<_, _>>()?,
             clipped: clipped.collect::<Result<_, _>>()?,
-        })
+            reason: self.reason.as_deref().map(|it| Line::parse("reason", it)).transpose()?,
+        }))
     }
 }
 
@@ -320,15 +333,12 @@ impl EndedItem {
             let path = Path::restore(&it.path)?;
             Ok(Clipped { path, mark: it.changed.mark()?, bytes: it.bytes })
         });
-        let (applied, lost, refused) = Status::counts(outcomes);
         Ok(Ended {
             at: self.at.0,
             by: Participant::parse(&self.by)?,
             is_discarded: self.discarded,
             bytes: state.bytes(),
-            applied,
-            lost,
-            refused,
+            counts: Status::counts(outcomes),
             clipped: clipped.collect::<Result<_, Error>>()?,
             clip: Clip::parse(&self.clip)?,
             convergence: Convergence { unchanged: self.unchanged, paths: self.paths },

@@ -1,7 +1,7 @@
 //! Builders of commands on rounds (spec 11).
 
 use shared_context_core::{
-    Command, Error, Participant, RequestId, RoundsCommand,
+    Command, Error, ExcludeDeltas, Line, Participant, RequestId, RoundsCommand,
     pattern::ParticipantPattern,
     rounds::{
         Clip, CloseRound, OpenRound, PathPattern, Plan, Proposal, ReadDeltas, Reported, RoundError,
@@ -95,6 +95,34 @@ pub fn propose_deltas(
             Proposal::new(deltas, request_id).map(|it| Command::Rounds(RoundsCommand::Propose(it)))
         }
     }
+}
+
+/// Builds the command to withdraw the deltas with these sequences.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub fn withdraw_deltas(
+    sequences: Vec<u32>,
+    request_id: Option<RequestId>,
+) -> Result<Command, Error> {
+    let exclude = ExcludeDeltas::new(sequences, None, request_id)?;
+    Ok(Command::Rounds(RoundsCommand::Exclude(exclude)))
+}
+
+/// Builds the command to reject the deltas with these sequences.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub fn reject_deltas(
+    sequences: Vec<u32>,
+    reason: &str,
+    request_id: Option<RequestId>,
+) -> Result<Command, Error> {
+    let reason = Line::parse("reason", reason)?;
+    let exclude = ExcludeDeltas::new(sequences, Some(reason), request_id)?;
+    Ok(Command::Rounds(RoundsCommand::Exclude(exclude)))
 }
 
 /// Builds the command to close the open round.

@@ -93,6 +93,10 @@ struct EndedForm<'a> {
     lost: u32,
     /// How many were refused.
     refused: u32,
+    /// How many were withdrawn by those who proposed them.
+    withdrawn: u32,
+    /// How many the orchestrator rejected.
+    rejected: u32,
     /// What went because the state would have been too large.
     clipped: Vec<ClippedForm>,
     /// The size of the state it made.
@@ -197,6 +201,10 @@ struct RoundConvergence {
     lost: u32,
     /// How many were refused.
     refused: u32,
+    /// How many were withdrawn by those who proposed them.
+    withdrawn: u32,
+    /// How many the orchestrator rejected.
+    rejected: u32,
     /// When it was closed, UTC.
     closed_at: Time,
 }
@@ -227,7 +235,8 @@ pub(crate) fn encode(reply: &Reply, revision: u64) -> Vec<u8> {
             more_losses: (it.more_losses > 0).then_some(it.more_losses),
             revision,
         }),
-        Reply::Proposed(it) => to_vec(&deltas::proposed(*it, revision)),
+        Reply::Proposed(it) => to_vec(&deltas::proposed(it, revision)),
+        Reply::Excluded(it) => to_vec(&deltas::excluded(it, revision)),
         Reply::State(it) => to_vec(&state(it, revision)),
         Reply::Deltas(it) => to_vec(&deltas::deltas(it, revision)),
         Reply::Convergence(it) => to_vec(&convergence(it, revision)),
@@ -282,9 +291,11 @@ impl<'a> From<&'a Ended> for EndedForm<'a> {
         Self {
             closed_at: Time(it.at),
             closed_by: it.by.as_str(),
-            applied: it.applied,
-            lost: it.lost,
-            refused: it.refused,
+            applied: it.counts.applied,
+            lost: it.counts.lost,
+            refused: it.counts.refused,
+            withdrawn: it.counts.withdrawn,
+            rejected: it.counts.rejected,
             clipped: it.clipped.iter().map(ClippedForm::from).collect(),
             bytes: it.bytes,
             convergence: it.convergence.into(),
@@ -337,9 +348,11 @@ fn convergence(rounds: &[Round], revision: u64) -> ConvergenceReply {
         status: status(Some(it)),
         convergence: it.convergence.into(),
         bytes: it.bytes,
-        applied: it.applied,
-        lost: it.lost,
-        refused: it.refused,
+        applied: it.counts.applied,
+        lost: it.counts.lost,
+        refused: it.counts.refused,
+        withdrawn: it.counts.withdrawn,
+        rejected: it.counts.rejected,
         closed_at: Time(it.at),
     });
     ConvergenceReply { rounds: rounds.collect(), revision }

@@ -30,7 +30,7 @@ fn replies_describe_a_round_from_opening_to_closing() {
             "subagent:legal",
             r#"{"action":"propose_deltas","deltas":[{"operation":"add","path":"$.bindings['customer']","value":"sea:1","provenance":"in the contract"},{"operation":"add","path":"$.rules","value":[null],"provenance":"none applies"}]}"#
         ),
-        r#"{"round":1,"first_sequence":2,"last_sequence":3,"revision":4}"#
+        r#"{"round":1,"first_sequence":2,"last_sequence":3,"deltas":[{"sequence":2,"path":"$['bindings']['customer']","effect":"sets"},{"sequence":3,"path":"$['rules']","effect":"appends"}],"revision":4}"#
     );
     let state = it.ask("subagent:legal", r#"{"action":"read_state"}"#);
     assert!(state.starts_with(r#"{"round":0,"state":{"bindings":{}"#), "{state}");
@@ -42,7 +42,7 @@ fn replies_describe_a_round_from_opening_to_closing() {
         format!(r#"{{"deltas":[{first}"pending"}}],"next_after":"1.1","revision":4}}"#)
     );
 
-    let ended = r#""clip":"reject","bytes_max":20000,"deltas":3,"closed_at":"2026-02-20T14:30:00Z","closed_by":"orchestrator","applied":2,"lost":1,"refused":0,"clipped":[],"bytes":93,"convergence":0.3333,"unchanged":2,"paths":6,"meaning":"2 of 6 single values are as they were before the round; 1 means that it changed nothing, as when all agree","losses":[{"sequence":1,"participant":"subagent:sales","path":"$['bindings']['customer']","why":"overridden","to_sequence":2,"to_participant":"subagent:legal"}],"revision":5}"#;
+    let ended = r#""clip":"reject","bytes_max":20000,"deltas":3,"closed_at":"2026-02-20T14:30:00Z","closed_by":"orchestrator","applied":2,"lost":1,"refused":0,"withdrawn":0,"rejected":0,"clipped":[],"bytes":93,"convergence":0.3333,"unchanged":2,"paths":6,"meaning":"2 of 6 single values are as they were before the round; 1 means that it changed nothing, as when all agree","losses":[{"sequence":1,"participant":"subagent:sales","path":"$['bindings']['customer']","why":"overridden","to_sequence":2,"to_participant":"subagent:legal"}],"revision":5}"#;
     assert_eq!(
         it.ask("orchestrator", r#"{"action":"close_round","clip":"reject"}"#),
         format!(r#"{{"round":1,"status":"closed",{round},{ended}"#)
@@ -67,7 +67,7 @@ fn replies_describe_a_round_from_opening_to_closing() {
     );
     assert_eq!(
         it.ask("subagent:a", r#"{"action":"convergence"}"#),
-        r#"{"rounds":[{"round":1,"status":"closed","convergence":0.3333,"unchanged":2,"paths":6,"meaning":"2 of 6 single values are as they were before the round; 1 means that it changed nothing, as when all agree","bytes":93,"applied":2,"lost":1,"refused":0,"closed_at":"2026-02-20T14:30:00Z"}],"revision":5}"#
+        r#"{"rounds":[{"round":1,"status":"closed","convergence":0.3333,"unchanged":2,"paths":6,"meaning":"2 of 6 single values are as they were before the round; 1 means that it changed nothing, as when all agree","bytes":93,"applied":2,"lost":1,"refused":0,"withdrawn":0,"rejected":0,"closed_at":"2026-02-20T14:30:00Z"}],"revision":5}"#
     );
     let changes = it.ask("subagent:a", r#"{"action":"changes","since":4}"#);
     assert!(
@@ -83,10 +83,65 @@ fn deltas_of_a_discarded_round_are_refused() {
     it.ask("subagent:a", r#"{"action":"propose_deltas","deltas":[{"operation":"add","path":"$.entities","value":{},"provenance":"seen"}]}"#);
     let round = it.ask("orchestrator", r#"{"action":"close_round","discard":true}"#);
     assert!(round.contains(r#""status":"discarded""#), "{round}");
-    assert!(round.contains(r#""applied":0,"lost":0,"refused":1"#), "{round}");
+    assert!(round.contains(r#""applied":0,"lost":0,"refused":1,"withdrawn":0"#), "{round}");
     assert!(round.contains(r#""convergence":1.0"#), "{round}");
     let deltas = it.ask("subagent:a", r#"{"action":"read_deltas","round":1}"#);
     assert!(deltas.contains(r#""outcome":"refused","reason":"discarded"}"#), "{deltas}");
+}
+
+#[test]
+fn replies_describe_withdrawn_and_rejected_deltas() {
+    let it = Session::new();
+    let request = |action: &str, rest: &str| format!(r#"{{"action":"{action}_deltas",{rest}}}"#);
+    let bind = |concept: &str| {
+        request(
+            "propose",
+            &format!(
+                r#""deltas":[{{"operation":"add","path":"$.bindings.term","value":"{concept}","provenance":"p"}}]"#
+            ),
+        )
+    };
+    it.ask("orchestrator", r#"{"action":"open_round"}"#);
+    it.ask("subagent:a", &bind("c:1"));
+    assert_eq!(
+        it.ask("subagent:b", &bind("c:2")),
+        r#"{"round":1,"first_sequence":2,"last_sequence":2,"deltas":[{"sequence":2,"path":"$['bindings']['term']","effect":"sets","losses":[{"path":"$['bindings']['term']","why":"tie","rule":"both count the same: the participant first in the alphabet wins, between equal votes the smaller canonical JSON","to_sequence":1,"to_participant":"subagent:a"}]}],"revision":4}"#
+    );
+    it.ask("subagent:b", &bind("c:3"));
+    assert_eq!(
+        it.ask("subagent:b", &request("withdraw", r#""sequences":[2]"#)),
+        r#"{"round":1,"outcome":"withdrawn","sequences":[2],"unchanged":[],"revision":6}"#
+    );
+    assert_eq!(
+        it.ask("orchestrator", &request("reject", r#""sequences":[2,1],"reason":"out of scope""#)),
+        r#"{"round":1,"outcome":"rejected","sequences":[1],"unchanged":[2],"revision":7}"#
+    );
+    let foreign = it.ask("subagent:b", &request("withdraw", r#""sequences":[1]"#));
+    assert!(foreign.contains(r#""code":"FORBIDDEN""#) && foreign.contains(r#""sequence":1"#));
+    for (request, part) in [
+        (request("withdraw", r#""sequences":[4]"#), "DELTA_NOT_FOUND"),
+        (request("withdraw", r#""sequences":[]"#), "it must have 1 to 200"),
+        (request("withdraw", r#""sequences":[3,3]"#), "sequences has 3 twice"),
+        (request("withdraw", r#""sequences":[-1]"#), "sequences[item 1] must be"),
+        (request("withdraw", r#""deltas":[3]"#), "did you mean sequences?"),
+        (request("withdraw", r#""sequences":[3],"reason":"r""#), "MALFORMED_REQUEST"),
+        (request("reject", r#""sequences":[3]"#), "reject_deltas needs reason"),
+    ] {
+        let who = if request.contains("reject") { "orchestrator" } else { "subagent:b" };
+        let answer = it.ask(who, &request);
+        assert!(answer.contains(part), "{answer}");
+    }
+    let round = it.ask("orchestrator", r#"{"action":"close_round"}"#);
+    let counts = r#""deltas":3,"closed_at":"2026-02-20T14:30:00Z","closed_by":"orchestrator","applied":1,"lost":0,"refused":0,"withdrawn":1,"rejected":1,"clipped":[]"#;
+    assert!(round.contains(counts), "{round}");
+    let deltas = it.ask("subagent:a", r#"{"action":"read_deltas","form":"brief"}"#);
+    for part in [
+        r#""outcome":"rejected","reason":"out of scope"}"#,
+        r#""outcome":"withdrawn"}"#,
+        r#""outcome":"applied"}"#,
+    ] {
+        assert!(deltas.contains(part), "{deltas}");
+    }
 }
 
 /// `null` means absent everywhere else; here it is a value that a place may hold.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Error;
-use crate::code::Code;
+use crate::{code::Code, participant::Participant};
 
 /// The reason a request on rounds was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,22 @@ pub enum RoundError {
         oldest: u64,
         /// The newest round.
         newest: u64,
+    },
+    /// The open round has no delta with this sequence.
+    DeltaNotFound {
+        /// The open round.
+        round: u64,
+        /// The requested sequence.
+        sequence: u32,
+        /// The number of deltas of the round.
+        deltas: u32,
+    },
+    /// A participant withdraws a delta that another one proposed.
+    NotOwn {
+        /// The sequence of the delta.
+        sequence: u32,
+        /// The participant that proposed it.
+        participant: Participant,
     },
     /// The path does not exist in the state.
     PathNotFound {
@@ -128,6 +144,8 @@ impl RoundError {
             Self::Open { .. } => Code::RoundOpen,
             Self::NotOpen { .. } => Code::RoundNotOpen,
             Self::NotFound { .. } => Code::RoundNotFound,
+            Self::DeltaNotFound { .. } => Code::DeltaNotFound,
+            Self::NotOwn { .. } => Code::Forbidden,
             Self::PathNotFound { .. } => Code::PathNotFound,
             Self::PathExists { .. } => Code::PathExists,
             Self::IdentityConflict { .. } => Code::IdentityConflict,
@@ -163,6 +181,20 @@ impl fmt::Display for RoundError {
             Self::NotFound { round, oldest, newest } => {
                 write!(f, "nothing is known of round {round}; {oldest} to {newest} are kept")
             }
+            Self::DeltaNotFound { round, deltas: 0, .. } => write!(
+                f,
+                "round {round} has no deltas yet; read_deltas lists them once they are proposed"
+            ),
+            Self::DeltaNotFound { round, sequence, deltas } => write!(
+                f,
+                "round {round} has no delta {sequence}, its deltas are 1 to {deltas}; read_deltas \
+                 with the outcome pending lists those that can still be withdrawn or rejected"
+            ),
+            Self::NotOwn { sequence, participant } => write!(
+                f,
+                "delta {sequence} was proposed by {participant}, and only the proposer may \
+                 withdraw a delta; ask the orchestrator to reject it, or propose a delta against it"
+            ),
             Self::PathNotFound { path, why } => write!(f, "{}: {why}", shown(path)),
             Self::PathExists { path } => {
                 write!(f, "{} is there already, as something else; modify it instead", shown(path))

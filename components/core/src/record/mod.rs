@@ -37,8 +37,8 @@ pub(crate) use history::{add_to_history, decode_history, decode_history_row, enc
 pub(crate) use meta::Meta;
 pub(crate) use namespace::{decode_namespace, encode_namespace};
 pub(crate) use request::{
-    batch_digest, change_round_of_answer, command_digest, creation_digest, decode_answer,
-    delete_digest, encode_answer, write_digest,
+    batch_digest, command_digest, creation_digest, decode_answer, delete_digest, encode_answer,
+    redact_answer, write_digest,
 };
 pub(crate) use snapshot::{
     decode_snapshot_entries, decode_snapshot_info, encode_snapshot_entries, encode_snapshot_info,

@@ -11,8 +11,10 @@ use crate::{
     key::{Key, Line},
     kv::{Change, Revision},
     reply::{BatchWritten, Deleted, Redacted, Reply, Written},
-    rounds::Proposed,
-    rounds::{Round, rows::RoundRecord},
+    rounds::{
+        ExclusionResult, Proposed, Redaction, Status,
+        rows::{ProposedRecord, RoundRecord},
+    },
     row::{damaged, decode_either, digest, encode, list_to_store, stored_key, stored_label},
     store::{
         expiry::Expiry,
@@ -36,6 +38,7 @@ pub(super) enum AnswerRecord {
     Deleted(DeletedRecord),
     Batch(Vec<WrittenRecord>, Vec<DeletedRecord>),
     Round(RoundRecord),
+    /// Round, first sequence and count, as earlier versions stored the reply to a proposal.
     Proposed(u64, u32, u32),
     /// The session, as it is when the reply is sent again.
     Session,
@@ -44,6 +47,10 @@ pub(super) enum AnswerRecord {
     Restored(RestoredRecord),
     /// The key and the digests.
     Redacted(String, Vec<String>),
+    /// The reply to a proposal.
+    Previewed(ProposedRecord),
+    /// Round, true for a rejection, sequences, and those that were unchanged.
+    Excluded(u64, bool, Vec<u32>, Vec<u32>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -143,8 +150,14 @@ pub(crate) fn encode_answer(
             AnswerRecord::Round(RoundRecord::new(&it.round, 0))
         }
         Reply::Rounds(RoundsReply::Proposed(it)) => {
-            AnswerRecord::Proposed(it.round, it.first, it.count)
+            AnswerRecord::Previewed(ProposedRecord::new(it))
         }
+        Reply::Rounds(RoundsReply::Excluded(it)) => AnswerRecord::Excluded(
+            it.round,
+            it.status == Status::Rejected,
+            it.sequences.clone(),
+            it.unchanged.clone(),
+        ),
         Reply::Session(_) => AnswerRecord::Session,
         Reply::Snapshot(it) => AnswerRecord::Snapshot(encode_snapshot_info(it)?),
         Reply::Restored(it) => AnswerRecord::Restored(RestoredRecord::new(it)),
@@ -156,17 +169,26 @@ pub(crate) fn encode_answer(
     encode(&RequestRecord { digest, revision: revision.0, answer })
 }
 
-/// Applies `change` to the round in the stored reply of a request that opened or closed
-/// one. Returns the new bytes; `None` for other requests.
-pub(crate) fn change_round_of_answer(
+/// Redacts the stored reply to a request about rounds. Returns the new bytes; `None` for other
+/// requests.
+pub(crate) fn redact_answer(
     bytes: &[u8],
-    change: impl FnOnce(&mut Round) -> Result<(), Error>,
+    redaction: &mut Redaction<'_>,
 ) -> Result<Option<Vec<u8>>, Error> {
     let mut it: RequestRecord = decode_either::<_, format_1::RequestRecord>(bytes)?;
-    let AnswerRecord::Round(round) = it.answer else { return Ok(None) };
-    let mut round = round.into_round()?;
-    change(&mut round)?;
-    it.answer = AnswerRecord::Round(RoundRecord::new(&round, 0));
+    it.answer = match it.answer {
+        AnswerRecord::Round(round) => {
+            let mut round = round.into_round()?;
+            redaction.round(&mut round)?;
+            AnswerRecord::Round(RoundRecord::new(&round, 0))
+        }
+        AnswerRecord::Previewed(proposed) => {
+            let mut proposed = proposed.into_proposed()?;
+            redaction.proposed(&mut proposed);
+            AnswerRecord::Previewed(ProposedRecord::new(&proposed))
+        }
+        _ => return Ok(None),
+    };
     encode(&it).map(Some)
 }
 
@@ -188,7 +210,19 @@ pub(crate) fn decode_answer(
         AnswerRecord::Deleted(it) => Reply::Deleted(it.into_deleted()?),
         AnswerRecord::Round(it) => Reply::Rounds(RoundsReply::Round(Box::new(it.into_round()?))),
         AnswerRecord::Proposed(round, first, count) => {
-            Reply::Rounds(RoundsReply::Proposed(Proposed { round, first, count }))
+            let (deltas, has_losses, more_losses) = (Vec::new(), false, 0);
+            let it = Proposed { round, first, count, deltas, has_losses, more_losses };
+            Reply::Rounds(RoundsReply::Proposed(it))
+        }
+        AnswerRecord::Previewed(it) => Reply::Rounds(RoundsReply::Proposed(it.into_proposed()?)),
+        AnswerRecord::Excluded(round, is_rejection, sequences, unchanged) => {
+            let status = if is_rejection { Status::Rejected } else { Status::Withdrawn };
+            Reply::Rounds(RoundsReply::Excluded(ExclusionResult {
+                round,
+                status,
+                sequences,
+                unchanged,
+            }))
         }
         AnswerRecord::Session => return Ok((Revision(it.revision), None)),
         AnswerRecord::Snapshot(it) => Reply::Snapshot(decode_snapshot_info(&it)?),

@@ -1,10 +1,14 @@
 //! Closes a round: computes the next state and the outcome of each delta.
 
 use super::{
-    Clip, Clipped, Convergence, Delta, Round, State, Why, apply::StateBuilder, claim::claims,
-    clip::clip, merge, path::Path,
+    Clip, Clipped, Convergence, Delta, Plan, Round, State, Why,
+    apply::StateBuilder,
+    claim::claims,
+    clip::clip,
+    merge::{self, Resolution, WeightedDelta},
+    path::Path,
 };
-use crate::{Error, order::sorted, participant::Participant};
+use crate::{Error, key::Line, order::sorted, participant::Participant};
 
 /// The result of closing a round.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +34,15 @@ pub struct DeltaOutcome {
     pub losses: Vec<Loss>,
     /// The contributed paths that were clipped because the state exceeded its limit.
     pub clipped: Vec<Path>,
+    /// The orchestrator's reason, if it rejected the delta.
+    pub reason: Option<Line>,
+}
+
+impl DeltaOutcome {
+    /// Creates the outcome of a delta that has no losses and no clipped paths.
+    pub(crate) fn new(sequence: u32, status: Status) -> Self {
+        Self { sequence, status, losses: Vec::new(), clipped: Vec::new(), reason: None }
+    }
 }
 
 /// The kinds of outcome of a delta.
@@ -43,19 +56,41 @@ pub enum Status {
     Clipped,
     /// Rejected with the whole round.
     Discarded,
+    /// Withdrawn by its participant before the close.
+    Withdrawn,
+    /// Rejected by the orchestrator before the close.
+    Rejected,
 }
 
 impl Status {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Applied, Self::Lost, Self::Clipped, Self::Discarded];
+    pub const ALL: [Self; 6] = [
+        Self::Applied,
+        Self::Lost,
+        Self::Clipped,
+        Self::Discarded,
+        Self::Withdrawn,
+        Self::Rejected,
+    ];
 
-    /// Returns the numbers of deltas in `outcomes` that were applied, lost and rejected.
-    pub fn counts(outcomes: &[DeltaOutcome]) -> (u32, u32, u32) {
+    /// Returns the numbers of deltas in `outcomes`.
+    pub fn counts(outcomes: &[DeltaOutcome]) -> OutcomeCounts {
         let count = |of: &[Self]| {
             let count = outcomes.iter().filter(|it| of.contains(&it.status)).count();
             u32::try_from(count).unwrap_or(u32::MAX)
         };
-        (count(&[Self::Applied]), count(&[Self::Lost]), count(&[Self::Clipped, Self::Discarded]))
+        OutcomeCounts {
+            applied: count(&[Self::Applied]),
+            lost: count(&[Self::Lost]),
+            refused: count(&[Self::Clipped, Self::Discarded]),
+            withdrawn: count(&[Self::Withdrawn]),
+            rejected: count(&[Self::Rejected]),
+        }
+    }
+
+    /// Returns true if the delta was withdrawn or rejected, so that the merge left it out.
+    pub fn is_excluded(self) -> bool {
+        matches!(self, Self::Withdrawn | Self::Rejected)
     }
 
     /// Returns the kind's name.
@@ -65,8 +100,25 @@ impl Status {
             Self::Lost => "lost",
             Self::Clipped => "clipped",
             Self::Discarded => "discarded",
+            Self::Withdrawn => "withdrawn",
+            Self::Rejected => "rejected",
         }
     }
+}
+
+/// The numbers of deltas of a closed round, by outcome.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OutcomeCounts {
+    /// The number of deltas applied, fully or in part.
+    pub applied: u32,
+    /// The number of deltas that lost.
+    pub lost: u32,
+    /// The number of deltas that were clipped or discarded.
+    pub refused: u32,
+    /// The number of deltas that their participants withdrew.
+    pub withdrawn: u32,
+    /// The number of deltas that the orchestrator rejected.
+    pub rejected: u32,
 }
 
 /// The kinds of outcome in which deltas are reported.
@@ -80,11 +132,16 @@ pub enum Reported {
     Lost,
     /// It was clipped or discarded.
     Refused,
+    /// Its participant withdrew it.
+    Withdrawn,
+    /// The orchestrator rejected it.
+    Rejected,
 }
 
 impl Reported {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Applied, Self::Lost, Self::Refused];
+    pub const ALL: [Self; 6] =
+        [Self::Pending, Self::Applied, Self::Lost, Self::Refused, Self::Withdrawn, Self::Rejected];
 
     /// Returns how a delta with this outcome is reported.
     pub fn new(outcome: Option<&DeltaOutcome>) -> Self {
@@ -93,6 +150,8 @@ impl Reported {
             Some(Status::Applied) => Self::Applied,
             Some(Status::Lost) => Self::Lost,
             Some(Status::Clipped | Status::Discarded) => Self::Refused,
+            Some(Status::Withdrawn) => Self::Withdrawn,
+            Some(Status::Rejected) => Self::Rejected,
         }
     }
 
@@ -115,6 +174,8 @@ impl Reported {
             Self::Applied => "applied",
             Self::Lost => "lost",
             Self::Refused => "refused",
+            Self::Withdrawn => "withdrawn",
+            Self::Rejected => "rejected",
         }
     }
 }
@@ -143,25 +204,12 @@ pub(crate) fn close(
     how: Clip,
     deltas: &[Delta],
 ) -> Result<Closing, Error> {
-    let plan = &round.plan;
-    let order = merge::in_order(deltas, plan);
-    let mut claimed = Vec::new();
-    for (nth, it) in order.iter().enumerate() {
-        claimed.extend(claims(nth, it.delta, state, plan)?.claims);
-    }
-    let (resolutions, lost) = merge::resolve(claimed, &order, state)?;
+    let order = merge::in_order(deltas, &round.plan);
+    let (resolutions, losses) = merge_all(&order, &round.plan, state)?;
     let mut builder = StateBuilder::new(state, resolutions, &order, round.number);
     let (text, clipped) = clip(&mut builder, how, round.bytes_max, round.number)?;
 
     let mut outcomes: Vec<DeltaOutcome> = Vec::new();
-    let mut losses: Vec<Vec<Loss>> = order.iter().map(|_| Vec::new()).collect();
-    for it in lost {
-        let Some(winner) = order.get(it.to).map(|it| it.delta) else { continue };
-        let (to, by) = (winner.sequence, winner.participant.clone());
-        if let Some(losses) = losses.get_mut(it.delta) {
-            losses.push(Loss { path: it.path, to, by, why: it.why });
-        }
-    }
     let mut clipped_paths: Vec<Vec<Path>> = order.iter().map(|_| Vec::new()).collect();
     for (part, by) in &clipped {
         for delta in by {
@@ -172,7 +220,6 @@ pub(crate) fn close(
     }
     let results = losses.into_iter().zip(clipped_paths).zip(&builder.contributions);
     for (it, ((losses, mut clipped), &contributions)) in order.iter().zip(results) {
-        let losses = sorted(losses, |a, b| a.path.cmp(&b.path));
         let status = if contributions == 0 && !losses.is_empty() {
             Status::Lost
         } else if contributions > 0 && clipped.len() >= contributions {
@@ -181,7 +228,8 @@ pub(crate) fn close(
             Status::Applied
         };
         clipped.dedup();
-        outcomes.push(DeltaOutcome { sequence: it.delta.sequence, status, losses, clipped });
+        let outcome = DeltaOutcome::new(it.delta.sequence, status);
+        outcomes.push(DeltaOutcome { losses, clipped, ..outcome });
     }
     let outcomes = sorted(outcomes, |a, b| a.sequence.cmp(&b.sequence));
 
@@ -191,14 +239,33 @@ pub(crate) fn close(
     Ok(Closing { state: after, outcomes, clipped, convergence })
 }
 
+/// Resolves all claims of the deltas in `order`. Returns the resolution of each path, and the
+/// losses of each delta, ordered by path.
+pub(super) fn merge_all(
+    order: &[WeightedDelta<'_>],
+    plan: &Plan,
+    state: &State,
+) -> Result<(Vec<Resolution>, Vec<Vec<Loss>>), Error> {
+    let mut claimed = Vec::new();
+    for (nth, it) in order.iter().enumerate() {
+        claimed.extend(claims(nth, it.delta, state, plan)?.claims);
+    }
+    let (resolutions, lost) = merge::resolve(claimed, order, state)?;
+    let mut losses: Vec<Vec<Loss>> = order.iter().map(|_| Vec::new()).collect();
+    for it in lost {
+        let Some(winner) = order.get(it.to).map(|it| it.delta) else { continue };
+        let (to, by) = (winner.sequence, winner.participant.clone());
+        if let Some(losses) = losses.get_mut(it.delta) {
+            losses.push(Loss { path: it.path, to, by, why: it.why });
+        }
+    }
+    let by_path = |it| sorted(it, |a: &Loss, b: &Loss| a.path.cmp(&b.path));
+    Ok((resolutions, losses.into_iter().map(by_path).collect()))
+}
+
 /// Closes a round and discards its deltas.
 pub(crate) fn discard(state: &State, deltas: &[Delta]) -> Closing {
-    let outcome = |it: &Delta| DeltaOutcome {
-        sequence: it.sequence,
-        status: Status::Discarded,
-        losses: Vec::new(),
-        clipped: Vec::new(),
-    };
+    let outcome = |it: &Delta| DeltaOutcome::new(it.sequence, Status::Discarded);
     Closing {
         state: state.clone(),
         outcomes: deltas.iter().map(outcome).collect(),

@@ -1,8 +1,8 @@
 //! The operations on rounds, and their replies.
 
 use super::{
-    CloseRound, Delta, DeltaOutcome, Json, Loss, OpenRound, Proposal, ReadDeltas, RedactRounds,
-    Round, Weight,
+    CloseRound, Delta, DeltaOutcome, ExcludeDeltas, Json, Loss, OpenRound, Proposal, ProposedDelta,
+    ReadDeltas, RedactRounds, Round, Status, Weight,
 };
 use crate::participant::Participant;
 
@@ -13,6 +13,9 @@ pub enum Command {
     Open(Box<OpenRound>),
     /// Proposes deltas to the open round, atomically.
     Propose(Proposal),
+    /// Withdraws deltas of the caller from the open round or, with a reason, rejects
+    /// deltas of it, atomically.
+    Exclude(ExcludeDeltas),
     /// Closes the open round.
     Close(CloseRound),
     /// Reads the round state.
@@ -38,6 +41,8 @@ pub enum Reply {
     Closed(Box<Closed>),
     /// To `Propose`.
     Proposed(Proposed),
+    /// To `Exclude`.
+    Excluded(ExclusionResult),
     /// To `ReadState`.
     State(Box<StateRead>),
     /// To `ReadDeltas`.
@@ -70,8 +75,8 @@ pub struct DeltaLoss {
     pub loss: Loss,
 }
 
-/// The most losses in the reply to a close.
-const LOSSES_MAX: usize = 100;
+/// The most losses in the reply to a close or a proposal.
+pub const LOSSES_MAX: usize = 100;
 
 impl Closed {
     /// Creates the reply about `round`, whose `deltas` had these `outcomes`, both by sequence.
@@ -94,8 +99,8 @@ impl Closed {
     }
 }
 
-/// The sequence numbers of proposed deltas.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The proposed deltas, with their effects and losses.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposed {
     /// The round.
     pub round: u64,
@@ -103,13 +108,32 @@ pub struct Proposed {
     pub first: u32,
     /// The number of deltas.
     pub count: u32,
+    /// The deltas, by sequence; empty in a stored reply of an earlier version.
+    pub deltas: Vec<ProposedDelta>,
+    /// True if the losses are known: they are computed as long as the round is small.
+    pub has_losses: bool,
+    /// The number of losses beyond the first 100.
+    pub more_losses: u32,
 }
 
 impl Proposed {
     /// Returns the sequence of the last delta.
-    pub fn last(self) -> u32 {
+    pub fn last(&self) -> u32 {
         self.first.saturating_add(self.count).saturating_sub(1)
     }
+}
+
+/// The deltas that a request withdrew or rejected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExclusionResult {
+    /// The round.
+    pub round: u64,
+    /// `Withdrawn` or `Rejected`.
+    pub status: Status,
+    /// The sequences of the deltas that have this outcome now, in order.
+    pub sequences: Vec<u32>,
+    /// The sequences of the deltas that had been withdrawn or rejected before, in order.
+    pub unchanged: Vec<u32>,
 }
 
 /// The current or an earlier round state.
@@ -134,7 +158,7 @@ pub struct DeltaRead {
     pub delta: Delta,
     /// The weight of its participant.
     pub weight: Weight,
-    /// The outcome; `None` while its round is open.
+    /// The outcome; `None` while it is pending.
     pub outcome: Option<DeltaOutcome>,
 }
 

@@ -19,7 +19,8 @@ pub struct KeptRound {
     pub round: Round,
     /// Its deltas, by sequence.
     pub deltas: Vec<Delta>,
-    /// The outcomes of the deltas; empty while it is open.
+    /// The outcomes of the deltas, by sequence; while it is open, only of the withdrawn
+    /// and rejected ones.
     pub outcomes: Vec<DeltaOutcome>,
     /// The resulting state; `None` while it is open.
     pub state: Option<State>,

@@ -10,7 +10,7 @@
 //!
 //! - While a round is open its state does not change. So a delta is validated when it is
 //!   proposed.
-//! - The result of a round depends on its deltas, the plan and the state, not on the
+//! - The result of a round depends on its pending deltas, the plan and the state, not on the
 //!   order of arrival. Only the deltas of one participant depend on their order.
 //! - A concept that a term is bound to is never replaced by another one.
 //!
@@ -20,7 +20,9 @@
 //! plan of a round, `state` its state. `check` validates a delta. `claim` splits deltas
 //! into claims on single paths, and `merge` resolves these claims. `nesting` drops those
 //! that cannot hold together. `apply` builds the next state, and `clip` makes it fit its
-//! limit. `close` runs these steps in order. `redaction` removes a text from all of them.
+//! limit. `close` runs these steps in order. `exclusion` leaves withdrawn and rejected deltas
+//! out of them, and `preview` reports what a proposal would lose. `redaction` removes a text
+//! from all of them.
 //! `commands` has the operations on rounds and their replies, `request` their parameters.
 //! `rows` defines the stored rows; `stored` reads, exports and redacts them. `weight`
 //! counts the size of a round in a document.
@@ -31,6 +33,7 @@ mod claim;
 mod clip;
 mod close;
 mod commands;
+mod exclusion;
 mod history;
 mod json;
 mod merge;
@@ -38,6 +41,7 @@ mod nesting;
 mod path;
 mod path_pattern;
 mod plan;
+mod preview;
 mod redaction;
 mod request;
 mod round;
@@ -52,11 +56,13 @@ pub use crate::error::{RoundError, RoundLimit};
 pub(crate) use check::check;
 pub(crate) use clip::check_size;
 pub use clip::{Clipped, PARTS_MAX};
-pub use close::{Closing, DeltaOutcome, Loss, Reported, Status};
+pub use close::{Closing, DeltaOutcome, Loss, OutcomeCounts, Reported, Status};
 pub(crate) use close::{close, discard};
 pub use commands::{
-    Closed, Command, DeltaLoss, DeltaRead, DeltasPage, Proposed, Reply, RoundsRedacted, StateRead,
+    Closed, Command, DeltaLoss, DeltaRead, DeltasPage, ExclusionResult, LOSSES_MAX, Proposed,
+    Reply, RoundsRedacted, StateRead,
 };
+pub(crate) use exclusion::Exclusions;
 pub use history::{KeptRound, RoundHistory};
 pub use json::{DEPTH_MAX, Json};
 pub use merge::Why;
@@ -65,9 +71,13 @@ pub use path_pattern::PathPattern;
 pub use plan::{
     BYTES_MAX, BYTES_MAX_DEFAULT, Clip, Plan, RULES_MAX, Strategy, StrategyRule, Weight, WeightRule,
 };
+pub use preview::{Effect, ProposedDelta};
+pub(crate) use preview::{has_losses, preview};
 pub(crate) use redaction::Redaction;
 pub use redaction::{SECRET_CHARS, Secret};
-pub use request::{CloseRound, OpenRound, Proposal, ReadDeltas, RedactRounds, check_deltas};
+pub use request::{
+    CloseRound, ExcludeDeltas, OpenRound, Proposal, ReadDeltas, RedactRounds, check_deltas,
+};
 pub use round::{Ended, Round};
 pub(crate) use round::{Rounds, Share};
 pub use state::{Convergence, Mark, Marks, State};

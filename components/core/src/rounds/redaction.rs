@@ -1,7 +1,7 @@
 //! Redaction in rounds: removes a text from everything stored of them.
 //!
 //! A marker replaces every whole string that contains the text: in the values of states
-//! and deltas, in provenances, and in the names in values, paths and patterns.
+//! and deltas, in provenances and reasons, and in the names in values, paths and patterns.
 //!
 //! # Invariant
 //!
@@ -15,12 +15,14 @@ use std::{collections::BTreeSet, fmt};
 use serde_json::Value;
 
 use super::{
-    Delta, DeltaOutcome, Ended, Json, MEMBERS, Marks, Plan, Provenance, Round, State, StrategyRule,
+    Delta, DeltaOutcome, Ended, Json, MEMBERS, Marks, Plan, Proposed, Provenance, Round, State,
+    StrategyRule,
     path::{Path, Step},
     path_pattern::PathPattern,
 };
 use crate::{
     Error, digest,
+    key::Line,
     order::{map, sorted},
 };
 
@@ -188,9 +190,25 @@ impl<'a> Redaction<'a> {
         Ok(())
     }
 
+    pub(crate) fn line(&mut self, line: &mut Line) -> Result<(), Error> {
+        if let Some(marker) = self.marker(line.as_str()) {
+            *line = Line::parse("reason", &marker)?;
+        }
+        Ok(())
+    }
+
+    /// Redacts the paths of `outcome`. Its reason is in a row of its own.
     pub(crate) fn outcome(&mut self, outcome: &mut DeltaOutcome) {
         self.by_path(&mut outcome.losses, |it| &mut it.path);
         self.by_path(&mut outcome.clipped, |it| it);
+    }
+
+    /// Redacts the paths of a reply to a proposal.
+    pub(crate) fn proposed(&mut self, proposed: &mut Proposed) {
+        for it in &mut proposed.deltas {
+            self.path(&mut it.path);
+            self.by_path(&mut it.losses, |it| &mut it.path);
+        }
     }
 
     pub(crate) fn round(&mut self, round: &mut Round) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use super::{Clip, PROPOSAL_DELTAS_MAX, Plan, Reported, Secret, SentDelta, SentPa
 use crate::{
     Error,
     key::{Line, RequestId},
+    order::sorted,
     participant::Participant,
 };
 
@@ -52,6 +53,46 @@ pub fn check_deltas(count: usize) -> Result<(), Error> {
     Err(Error::malformed(format!(
         "the proposal has {count} deltas; it must have 1 to {PROPOSAL_DELTAS_MAX}"
     )))
+}
+
+/// A request to withdraw or reject deltas of the open round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExcludeDeltas {
+    /// The sequences of the deltas, 1 to [`PROPOSAL_DELTAS_MAX`], without duplicates.
+    pub sequences: Vec<u32>,
+    /// The reason of a rejection; `None` for a withdrawal.
+    pub reason: Option<Line>,
+    /// The caller's name for this request, which makes a retry safe.
+    pub request_id: Option<RequestId>,
+}
+
+impl ExcludeDeltas {
+    /// Creates a request to withdraw deltas or, with a reason, to reject them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] if there are no sequences, more than [`PROPOSAL_DELTAS_MAX`], or
+    /// duplicates.
+    pub fn new(
+        sequences: Vec<u32>,
+        reason: Option<Line>,
+        request_id: Option<RequestId>,
+    ) -> Result<Self, Error> {
+        if !(1..=PROPOSAL_DELTAS_MAX).contains(&sequences.len()) {
+            return Err(Error::malformed(format!(
+                "sequences has {} items; it must have 1 to {PROPOSAL_DELTAS_MAX}",
+                sequences.len()
+            )));
+        }
+        let in_order = sorted(sequences.clone(), u32::cmp);
+        if let Some((twice, _)) = in_order.iter().zip(in_order.iter().skip(1)).find(|(a, b)| a == b)
+        {
+            return Err(Error::malformed(format!(
+                "sequences has {twice} twice; name each delta once"
+            )));
+        }
+        Ok(Self { sequences, reason, request_id })
+    }
 }
 
 /// A request to close a round.

@@ -1,8 +1,8 @@
 //! The metadata of rounds, without their deltas.
 
 use super::{
-    Clip, Clipped, Convergence, DELTAS_BYTES_MAX, DELTAS_MAX, Plan, RoundError, RoundLimit,
-    SHARE_BYTES_MAX, SHARE_DELTAS_MAX, plan::BYTES_MAX_DEFAULT,
+    Clip, Clipped, Convergence, DELTAS_BYTES_MAX, DELTAS_MAX, OutcomeCounts, Plan, RoundError,
+    RoundLimit, SHARE_BYTES_MAX, SHARE_DELTAS_MAX, plan::BYTES_MAX_DEFAULT,
 };
 use crate::{Error, participant::Participant, time::Timestamp};
 
@@ -36,12 +36,8 @@ pub struct Ended {
     pub is_discarded: bool,
     /// The size of the resulting state, in bytes.
     pub bytes: u32,
-    /// The number of deltas applied, fully or in part.
-    pub applied: u32,
-    /// The number of deltas that lost.
-    pub lost: u32,
-    /// The number of deltas that were clipped or discarded.
-    pub refused: u32,
+    /// The numbers of its deltas, by outcome.
+    pub counts: OutcomeCounts,
     /// The parts removed because the state exceeded its limit.
     pub clipped: Vec<Clipped>,
     /// The policy that chose those parts.

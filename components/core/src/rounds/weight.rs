@@ -15,6 +15,8 @@ const RULE: u64 = 96;
 const DELTA: u64 = 400;
 /// The bytes of a lost or clipped path besides its text.
 const PLACE: u64 = 128;
+/// The bytes of the reason of a rejection besides its text.
+const REASON: u64 = 16;
 /// The bytes of the mark of a part.
 const MARK: u64 = 48;
 
@@ -33,7 +35,8 @@ pub(crate) fn of_round(it: &KeptRound) -> u64 {
     };
     let of_outcome = |it: &DeltaOutcome| {
         let places = it.losses.iter().map(|it| &it.path).chain(&it.clipped);
-        places.map(of_place).fold(0, u64::saturating_add)
+        let reason = it.reason.as_ref().map_or(0, |it| REASON.saturating_add(string(it.as_str())));
+        places.map(of_place).fold(reason, u64::saturating_add)
     };
     let state = state.as_ref().map_or(0, |it| {
         let Marks { bindings, entities, rules } = &it.marks;

@@ -1,4 +1,7 @@
-//! Delta rounds (spec 11): open, propose, close; the state, the deltas, convergence.
+//! Delta rounds (spec 11): open and close; the state, the deltas, convergence. The deltas of
+//! the open round are in `deltas`.
+
+mod deltas;
 
 use super::{
     Decision, Draft, OpenSession,
@@ -14,9 +17,8 @@ use crate::{
     reply::{self, PAGE_BYTES_MAX},
     rounds::{
         self, CloseRound, Closed, Closing, Command, Delta, DeltaRead, DeltasPage, Ended, Json,
-        KeptRound, OpenRound, Path, Proposal, Proposed, ReadDeltas, RedactRounds, Redaction, Reply,
-        Reported, Round, RoundError, Rounds, RoundsRedacted, SentDelta, Share, State, StateRead,
-        Status, rows, stored::StoredRounds,
+        KeptRound, OpenRound, Path, ReadDeltas, RedactRounds, Redaction, Reply, Reported, Round,
+        RoundError, Rounds, RoundsRedacted, State, StateRead, Status, rows, stored::StoredRounds,
     },
 };
 
@@ -26,6 +28,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         match command {
             Command::Open(open) => self.open_round(open),
             Command::Propose(proposal) => self.propose_deltas(proposal),
+            Command::Exclude(exclude) => self.exclude_deltas(exclude),
             Command::Close(close) => self.close_round(close),
             Command::ReadState { round } => self.read_state(*round),
             Command::ReadDeltas(read) => self.read_deltas(read),
@@ -73,65 +76,6 @@ impl<B: Bucket> OpenSession<'_, B> {
         finish(draft, &rounds, AuditAction::OpenRound, round.number, idempotency_key, reply)
     }
 
-    fn propose_deltas(&self, proposal: &Proposal) -> Result<Decision, Error> {
-        let idempotency_key =
-            self.idempotency_key(proposal.request_id.as_ref(), || rows::proposal_digest(proposal))?;
-        if let Some(first) =
-            self.authorized_replay(idempotency_key.as_ref(), self.require_participant())?
-        {
-            return Ok(first);
-        }
-        let mut rounds = self.stored().rounds()?;
-        let last = rounds.last;
-        let round = rounds.open.as_mut().ok_or(RoundError::NotOpen { last })?;
-        let state = self.stored().state(last)?;
-        let (mut own, mut all) = (self.stored().share(&self.caller.participant)?, Share::default());
-        (all.deltas, all.bytes) = (round.deltas, rounds.open_bytes);
-        let (mut deltas, first) = (Vec::new(), round.deltas.saturating_add(1));
-        for ((nth, sent), sequence) in (1..).zip(&proposal.deltas).zip(first..) {
-            let delta = self.check_delta(sent, sequence, &state, round);
-            let (delta, bytes) =
-                delta.map_err(|error| RoundError::InProposal { nth, error: Box::new(error) })?;
-            deltas.push(delta);
-            own.add(bytes);
-            all.add(bytes);
-        }
-        own.check_own()?;
-        all.check_all()?;
-        let count = all.deltas.saturating_sub(round.deltas);
-        (round.deltas, rounds.open_bytes) = (all.deltas, all.bytes);
-        let number = round.number;
-        let mut draft = Draft::new(self)?;
-        let row = rows::delta_row(number, first);
-        draft.changes.push(put(row, rows::encode_deltas(&deltas)?));
-        let row = rows::share_row(&self.caller.participant);
-        draft.changes.push(put(row, rows::encode_share(own)?));
-        let reply = Reply::Proposed(Proposed { round: number, first, count });
-        finish(draft, &rounds, AuditAction::ProposeDeltas, number, idempotency_key, reply)
-    }
-
-    /// Validates `sent` against the state. Returns the delta, and the bytes it counts
-    /// toward the round's limit.
-    fn check_delta(
-        &self,
-        sent: &SentDelta,
-        sequence: u32,
-        state: &State,
-        round: &Round,
-    ) -> Result<(Delta, u32), Error> {
-        let delta = Delta {
-            sequence,
-            participant: self.caller.participant.clone(),
-            proposed_at: self.at,
-            operation: sent.operation,
-            path: state.place(&sent.path)?,
-            value: sent.value.clone(),
-            provenance: sent.provenance.clone(),
-        };
-        let bytes = rounds::check(&delta, state, &round.plan)?;
-        Ok((delta, bytes))
-    }
-
     fn close_round(&self, close: &CloseRound) -> Result<Decision, Error> {
         let idempotency_key =
             self.idempotency_key(close.request_id.as_ref(), || rows::close_digest(close))?;
@@ -145,21 +89,21 @@ impl<B: Bucket> OpenSession<'_, B> {
         let mut round = rounds.open.take().ok_or(RoundError::NotOpen { last })?;
         let (state, deltas) = (self.stored().state(last)?, self.stored().deltas(round.number)?);
         let clip = close.clip.unwrap_or(round.plan.clip);
+        let exclusions = self.stored().exclusions(round.number)?;
+        let pending = exclusions.pending(&deltas);
         let Closing { state, outcomes, clipped, convergence } = if close.discards {
-            rounds::discard(&state, &deltas)
+            rounds::discard(&state, &pending)
         } else {
-            rounds::close(&round, &state, clip, &deltas)?
+            rounds::close(&round, &state, clip, &pending)?
         };
+        let outcomes = exclusions.and(outcomes);
         let mut draft = Draft::new(self)?;
-        let (applied, lost, refused) = Status::counts(&outcomes);
         round.ended = Some(Ended {
             at: draft.at,
             by: self.caller.participant.clone(),
             is_discarded: close.discards,
             bytes: state.bytes(),
-            applied,
-            lost,
-            refused,
+            counts: Status::counts(&outcomes),
             clipped,
             clip,
             convergence,
@@ -179,18 +123,18 @@ impl<B: Bucket> OpenSession<'_, B> {
         finish(draft, &rounds, AuditAction::CloseRound, number, idempotency_key, reply)
     }
 
-    /// Adds to the stored reply to a close what lost in the round, if that is still retained: the
-    /// losses are stored with the round only.
+    /// Adds to the stored reply to a close what lost in the round and what was excluded, if it is still
+    /// retained: these are stored with the round only.
     fn with_losses(&self, first: Decision) -> Result<Decision, Error> {
         let Decision::Answer(mut outcome) = first else { return Ok(first) };
         if let reply::Reply::Rounds(Reply::Round(round)) = outcome.reply {
-            let number = round.number;
-            let (deltas, outcomes) = if number >= self.stored().rounds()?.oldest {
-                (self.stored().deltas(number)?, self.stored().ended(number)?.1)
-            } else {
-                (Vec::new(), Vec::new())
-            };
-            let closed = Closed::new(*round, &deltas, &outcomes);
+            let (number, mut round) = (round.number, *round);
+            let (mut deltas, mut outcomes) = (Vec::new(), Vec::new());
+            if number >= self.stored().rounds()?.oldest {
+                deltas = self.stored().deltas(number)?;
+                (round, outcomes) = self.stored().ended(number)?;
+            }
+            let closed = Closed::new(round, &deltas, &outcomes);
             outcome.reply = reply::Reply::Rounds(Reply::Closed(Box::new(closed)));
         }
         Ok(Decision::Answer(outcome))
@@ -267,8 +211,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         let mut changes = self.stored().redacted(&mut redaction)?;
         for (row, bytes) in self.bucket.scan(record::REQUESTS, None, u32::MAX)? {
             let places = redaction.places;
-            let change = |round: &mut _| redaction.round(round);
-            let answer = record::change_round_of_answer(&bytes, change)?;
+            let answer = record::redact_answer(&bytes, &mut redaction)?;
             if let Some(answer) = answer.filter(|_| redaction.places > places) {
                 changes.push(put(row, answer));
             }
@@ -300,7 +243,9 @@ impl<B: Bucket> OpenSession<'_, B> {
     /// Returns the deltas of a round with their outcomes.
     fn round_deltas(&self, rounds: &Rounds, number: u64) -> Result<Vec<DeltaRead>, Error> {
         let (round, mut outcomes) = match &rounds.open {
-            Some(open) if open.number == number => (open.clone(), Vec::new()),
+            Some(open) if open.number == number => {
+                (open.clone(), self.stored().exclusions(number)?.0)
+            }
             _ => self.stored().ended(number)?,
         };
         outcomes.reverse();

@@ -104,7 +104,7 @@ fn an_existing_value_may_be_proposed_again() {
         propose(&host, A, delta).unwrap();
     }
     let before = state(&host);
-    assert_eq!(close(&host).ended.unwrap().applied, 4);
+    assert_eq!(close(&host).ended.unwrap().counts.applied, 4);
     assert_eq!(state(&host), before);
 }
 
@@ -207,7 +207,7 @@ fn a_round_is_limited_in_deltas_and_bytes() {
     assert_eq!(error.code(), Code::RoundFull);
     assert!(error.to_string().contains("2001 deltas, it takes at most 2000"), "{error}");
     let round = close(&host);
-    assert_eq!((round.deltas, round.ended.unwrap().applied), (DELTAS_MAX, DELTAS_MAX));
+    assert_eq!((round.deltas, round.ended.unwrap().counts.applied), (DELTAS_MAX, DELTAS_MAX));
     open(&host, Plan::default());
     let large = format!("add $.rules [{:?}]", "x".repeat(130_000));
     for nth in 0..8 {
@@ -275,7 +275,7 @@ fn a_round_stores_little_more_than_its_deltas() {
         }
         assert!((2..40).contains(&taken), "{taken} of them");
         let ended = close(&host).ended.unwrap();
-        assert!(ended.lost > 0, "{ended:?}");
+        assert!(ended.counts.lost > 0, "{ended:?}");
         let largest = host.rows("").iter().map(|(_, bytes)| bytes.len()).max().unwrap();
         worst = worst.max(largest);
         let discard = CloseRound { discards: true, ..CloseRound::default() };
@@ -344,7 +344,7 @@ fn discarding_a_round_is_reported_for_every_delta() {
         host.ask(ORCHESTRATOR, &Command::Rounds(RoundsCommand::Close(discard))).unwrap().reply,
     );
     let ended = it.ended.unwrap();
-    assert!(ended.is_discarded && ended.refused == 1 && ended.applied == 0);
+    assert!(ended.is_discarded && ended.counts.refused == 1 && ended.counts.applied == 0);
     assert_eq!(state(&host), before);
     assert_eq!(read(&host, None).round, it.number);
     assert_eq!(crate::outcomes(&host), ["discarded"]);

@@ -19,12 +19,12 @@ use crate::{
 const A: &str = "subagent:a";
 const B: &str = "subagent:b";
 
-fn export(host: &TestHost) -> Portable {
+pub(crate) fn export(host: &TestHost) -> Portable {
     let Reply::Portable(it) = host.ask("admin", &Command::Export).unwrap().reply else { panic!() };
     *it
 }
 
-fn import(it: Portable) -> Result<TestHost, Error> {
+pub(crate) fn import(it: Portable) -> Result<TestHost, Error> {
     let host = TestHost::default();
     host.now.set(1_000_000);
     host.ask("admin", &Command::Import(Box::new(it)))?;

@@ -158,7 +158,7 @@ fn the_number_of_parts_is_limited_at_any_size() {
     let close_it =
         Command::Rounds(RoundsCommand::Close(CloseRound { clip, ..CloseRound::default() }));
     let ended = crate::round(host.ask(ORCHESTRATOR, &close_it).unwrap().reply).ended.unwrap();
-    assert_eq!((ended.clipped.len(), ended.applied), (1, 1));
+    assert_eq!((ended.clipped.len(), ended.counts.applied), (1, 1));
     assert_eq!(at(&host, "/entities").as_array().unwrap().len(), PARTS_MAX);
     // Bindings are not removed but count, so it may be impossible to remove enough.
     let terms = |from: usize| {

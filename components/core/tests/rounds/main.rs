@@ -16,6 +16,7 @@ mod queries;
 mod redacting;
 mod reference;
 mod reference_state;
+mod steering;
 #[path = "../support/mod.rs"]
 mod support;
 

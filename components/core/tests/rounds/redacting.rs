@@ -17,7 +17,7 @@ use crate::{
     },
     propose, read,
     reference::Step,
-    request_id, session, state,
+    request_id, session, state, steering,
     support::TestHost,
 };
 
@@ -77,6 +77,8 @@ pub(crate) fn session_with_secret() -> TestHost {
     play(&host, Plan::default(), &[(A, r#"modify $.query "asked""#)]);
     open(&host, plan);
     propose(&host, A, r#"add $.entities[0].s3cr3t "and s3cr3t again""#).unwrap();
+    propose(&host, A, "add $.rules [2]").unwrap();
+    steering::reject(&host, &[2], "it holds s3cr3t").unwrap();
     host
 }
 
@@ -84,7 +86,7 @@ pub(crate) fn session_with_secret() -> TestHost {
 fn one_commit_redacts_a_secret_in_every_row() {
     let host = session_with_secret();
     let rows: Vec<String> = leaks(&host).iter().map(|it| it[..3].to_owned()).collect();
-    for kind in ["r/s", "r/d", "r/c", "r/h", "q/o"] {
+    for kind in ["r/s", "r/d", "r/c", "r/h", "r/o", "q/o"] {
         assert!(rows.contains(&kind.to_owned()), "{kind} has it: {rows:?}");
     }
     let before = (read(&host, None), host.log.borrow().len());
@@ -128,7 +130,7 @@ fn an_open_round_continues_after_a_redaction() {
     let host = session_with_secret();
     redact(&host, ORCHESTRATOR);
     let ended = close(&host).ended.unwrap();
-    assert_eq!((ended.applied, ended.lost), (1, 0));
+    assert_eq!((ended.counts.applied, ended.counts.lost), (1, 0));
     let items = state(&host)["entities"][0]["redacted:4e738ca5563c06cf"].clone();
     assert_eq!(items.as_array().map(Vec::len), Some(2));
     assert_eq!(deltas(&host, Some("$.bindings.plain")).len(), 2, "the history can be queried");

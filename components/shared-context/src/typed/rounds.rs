@@ -40,6 +40,27 @@ impl Guest for Component {
         perform(&session, caller, command(), round_answer)
     }
 
+    fn withdraw(
+        session: String,
+        caller: types::Caller,
+        sequences: Vec<u32>,
+        request_id: Option<String>,
+    ) -> Result<RoundAnswer, types::Error> {
+        let command = || parts::withdraw_deltas(sequences, parse_request_id(request_id)?);
+        perform(&session, caller, command(), round_answer)
+    }
+
+    fn reject(
+        session: String,
+        caller: types::Caller,
+        sequences: Vec<u32>,
+        reason: String,
+        request_id: Option<String>,
+    ) -> Result<RoundAnswer, types::Error> {
+        let command = || parts::reject_deltas(sequences, &reason, parse_request_id(request_id)?);
+        perform(&session, caller, command(), round_answer)
+    }
+
     fn close(
         session: String,
         caller: types::Caller,
@@ -114,6 +135,7 @@ fn round_answer(outcome: Outcome) -> Option<RoundAnswer> {
         Reply::Rounds(RoundsReply::Round(it)) => it.number,
         Reply::Rounds(RoundsReply::Closed(it)) => it.round.number,
         Reply::Rounds(RoundsReply::Proposed(it)) => it.round,
+        Reply::Rounds(RoundsReply::Excluded(it)) => it.round,
         Reply::Rounds(RoundsReply::State(it)) => it.round,
         _ => return None,
     };

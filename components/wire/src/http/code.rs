@@ -15,7 +15,7 @@ pub(crate) struct Code {
 }
 
 /// Every code, in order of precedence; those of the wire and of hosts last.
-pub(crate) static CODES: [Code; 39] = [
+pub(crate) static CODES: [Code; 40] = [
     code("UNAUTHENTICATED", StatusCode::UNAUTHORIZED, "Credential missing or void"),
     code("MALFORMED_REQUEST", StatusCode::BAD_REQUEST, "Request not understood"),
     code("INVALID_KEY", StatusCode::BAD_REQUEST, "Not a key"),
@@ -40,6 +40,7 @@ pub(crate) static CODES: [Code; 39] = [
     code("ROUND_OPEN", StatusCode::CONFLICT, "A round is open already"),
     code("ROUND_NOT_OPEN", StatusCode::CONFLICT, "No round is open"),
     code("ROUND_NOT_FOUND", StatusCode::NOT_FOUND, "No such round"),
+    code("DELTA_NOT_FOUND", StatusCode::NOT_FOUND, "No such delta in the open round"),
     code("KEY_NOT_FOUND", StatusCode::NOT_FOUND, "No such entry"),
     code("PATH_NOT_FOUND", StatusCode::NOT_FOUND, "No such place in the state"),
     code("PATH_EXISTS", StatusCode::CONFLICT, "Place in the state is taken"),

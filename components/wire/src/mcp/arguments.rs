@@ -153,6 +153,7 @@ fn check_value(member: &Member, place: &str, sent: &RawValue) -> Result<(), Fail
         Kind::Number if !is::<f64>(sent) => "a number",
         Kind::Boolean if !is::<bool>(sent) => "true or false",
         Kind::Texts if !is::<Vec<String>>(sent) => "a list of texts, such as [\"a\",\"b\"]",
+        Kind::Integers if !is::<Vec<u64>>(sent) => "a list of whole numbers, such as [1,2]",
         Kind::Objects(members, required) => return check_objects(members, required, place, sent),
         _ => return Ok(()),
     };

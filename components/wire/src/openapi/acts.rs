@@ -92,6 +92,10 @@ fn remark(id: &str) -> &'static str {
              began with, a JSONPath (RFC 9535) below query, bindings, entities or rules. Its \
              value is any JSON, null included."
         }
+        "withdraw_deltas" | "reject_deltas" => {
+            "Each delta is withdrawn or rejected once; repeating the request is safe. What a \
+             request does not change is in unchanged."
+        }
         "redact_rounds" => {
             "What was equal stays equal, so a round that is open goes on. Documents that were \
              exported keep it."

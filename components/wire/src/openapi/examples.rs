@@ -85,6 +85,9 @@ fn requests() -> Vec<(&'static str, Value)> {
         (ORCHESTRATOR, round("open_round", open_round())),
         (LEGAL, round("propose_deltas", propose_deltas())),
         (ANALYSIS, round("propose_deltas", other_deltas())),
+        (ANALYSIS, round("propose_deltas", doubtful_deltas())),
+        (ANALYSIS, round("withdraw_deltas", json!({"sequences": [4]}))),
+        (ORCHESTRATOR, round("reject_deltas", reject_deltas())),
         (ORCHESTRATOR, round("close_round", close_round())),
         (ANALYSIS, json!({"action": "read_state"})),
         (ANALYSIS, json!({"action": "read_deltas", "path": "$.bindings.customer"})),
@@ -191,6 +194,21 @@ fn other_deltas() -> Value {
         "operation": "add", "path": "$.bindings.customer", "value": "sea:customer:007",
         "provenance": "The invoices go there.",
     }]})
+}
+
+/// Returns a proposal that is withdrawn or rejected later.
+fn doubtful_deltas() -> Value {
+    let rule = |value: &str| {
+        json!({
+            "operation": "add", "path": "$.rules", "value": value, "provenance": "A first guess.",
+        })
+    };
+    json!({"deltas": [rule("has-buyer"), rule("has-seller")]})
+}
+
+/// Returns the body of a request to reject deltas.
+fn reject_deltas() -> Value {
+    json!({"sequences": [5], "reason": "the contract has no seller"})
 }
 
 /// Returns the body of a request to close the round.

@@ -155,7 +155,7 @@ fn rejections() -> Value {
         "error": {
             "description": "Further members depend on the code: limit and actual, \
                             current_version and current_revision, oldest and revision, place, \
-                            path, bound_to, round, last_round, largest; in a batch the key, in a \
+                            path, bound_to, round, last_round, sequence, largest; in a batch the key, in a \
                             proposal the delta.",
             "type": "object",
             "required": ["code", "message"],

@@ -47,25 +47,32 @@ pub(super) const READ: Tool = Tool {
     tokens: (269, 292),
 };
 
-/// Proposes deltas.
+/// Proposes deltas and withdraws them.
 pub(super) const PROPOSE: Tool = Tool {
     name: "delta_rounds_propose",
     set: Toolset::DeltaRounds,
     is_for_orchestrators: false,
-    calls: Calls::One("propose_deltas"),
-    members: &[Member {
-        name: "deltas",
-        kind: Kind::Objects(&DELTA, &["operation", "path", "provenance"]),
-        about: "1 to 200, all or nothing",
-    }],
-    required: &["deltas"],
-    description: "Propose changes of the state while read_state shows an open_round. Closing the \
-                  round merges all by weight and strategy; a bound concept stays.",
+    calls: Calls::Chosen(
+        &["propose_deltas", "withdraw_deltas"],
+        "withdraw_deltas: your own, while the round is open",
+    ),
+    members: &[
+        Member {
+            name: "deltas",
+            kind: Kind::Objects(&DELTA, &["operation", "path", "provenance"]),
+            about: "1 to 200, all or nothing",
+        },
+        SEQUENCES,
+    ],
+    required: &[],
+    description: "Propose changes of the state while read_state shows an open_round. The reply \
+                  says what each does and what outweighs it now. Closing the round merges all by \
+                  weight and strategy; a bound concept stays.",
     hints: Hints::ADDS,
     tokens: (190, 213),
 };
 
-/// Opens and closes rounds.
+/// Opens and closes rounds, and rejects deltas.
 pub(super) const MANAGE: Tool = Tool {
     name: "delta_rounds_manage",
     set: Toolset::DeltaRounds,
@@ -89,15 +96,24 @@ pub(super) const MANAGE: Tool = Tool {
             about: "what goes if the state is too large",
         },
         Member { name: "discard", kind: Kind::Boolean, about: "close without applying" },
+        SEQUENCES,
         Member { name: "text", kind: Kind::Text, about: "secret to redact everywhere" },
-        Member { name: "reason", kind: Kind::Text, about: "for redact_rounds" },
+        Member {
+            name: "reason",
+            kind: Kind::Text,
+            about: "for reject_deltas and redact_rounds, one line",
+        },
     ],
     required: &[],
-    description: "Open a round for proposals, and close it: the deltas are merged into the next \
-                  state.",
+    description: "Open a round for proposals, reject deltas of it, and close it: the others are \
+                  merged into the next state.",
     hints: Hints::REMOVES,
     tokens: (346, 369),
 };
+
+/// The deltas to withdraw or reject.
+const SEQUENCES: Member =
+    Member { name: "sequences", kind: Kind::Integers, about: "of deltas to withdraw or reject" };
 
 /// One of several deltas.
 const DELTA: [Member; 4] = [
@@ -124,7 +140,7 @@ const STRATEGY: [Member; 3] = [
     Member { name: "experts", kind: Kind::Texts, about: "for expert-override" },
 ];
 
-const OUTCOMES: [&str; 4] = ["pending", "applied", "lost", "refused"];
+const OUTCOMES: [&str; 6] = ["pending", "applied", "lost", "refused", "withdrawn", "rejected"];
 const FORMS: [&str; 2] = ["full", "brief"];
 const OPERATIONS: [&str; 3] = ["add", "modify", "remove"];
 const STRATEGIES: [&str; 5] = shared_context_core::rounds::Strategy::NAMES;
@@ -132,13 +148,14 @@ const CLIPS: [&str; 4] = ["lowest-weight-first", "oldest-first", "largest-first"
 
 #[cfg(test)]
 mod tests {
-    use shared_context_core::rounds::{Clip, Operation};
+    use shared_context_core::rounds::{Clip, Operation, Reported};
 
     use super::*;
 
     #[test]
     fn enumerations_match_those_of_the_core() {
         assert_eq!(OPERATIONS, Operation::ALL.map(Operation::as_str));
+        assert_eq!(OUTCOMES, Reported::ALL.map(Reported::as_str));
         assert_eq!(CLIPS, Clip::ALL.map(Clip::as_str));
     }
 }

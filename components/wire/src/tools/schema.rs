@@ -36,6 +36,8 @@ pub(crate) enum Kind {
     Any,
     /// A list of texts.
     Texts,
+    /// A list of whole numbers.
+    Integers,
     /// A list of objects: their members, and the names of those that must be sent.
     Objects(&'static [Member], &'static [&'static str]),
 }
@@ -139,6 +141,9 @@ impl<'a> Property<'a> {
             Kind::Any => (None, None),
             Kind::Texts => {
                 (Some("array"), Some(Items { r#type: "string", properties: &[], required: &[] }))
+            }
+            Kind::Integers => {
+                (Some("array"), Some(Items { r#type: "integer", properties: &[], required: &[] }))
             }
             Kind::Objects(properties, required) => {
                 (Some("array"), Some(Items { r#type: "object", properties, required }))

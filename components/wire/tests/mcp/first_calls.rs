@@ -27,7 +27,7 @@ struct Call {
     arguments: Value,
 }
 
-/// Returns a session with a few entries, a snapshot and an open round.
+/// Returns a session with a few entries, a snapshot and an open round with a delta of the agent.
 fn prepared() -> Bench {
     let bench = Bench::new();
     for key in ["scope", "constraints", "open_questions"] {
@@ -37,6 +37,9 @@ fn prepared() -> Bench {
     for request in [r#"{"action":"snapshot","label":"first"}"#, r#"{"action":"open_round"}"#] {
         bench.check_as(&bench.orchestrator, tool, &[], request, 200, "");
     }
+    let delta = r#"{"operation":"add","path":"$.rules","value":0,"provenance":"p"}"#;
+    let proposal = format!(r#"{{"action":"propose_deltas","deltas":[{delta}]}}"#);
+    bench.check(tool, &proposal, 200, "");
     bench
 }
 

@@ -227,18 +227,25 @@ fn agents_merge_deltas_in_rounds() {
     let bench = Bench::new();
     let (orchestrator, agent) = (&bench.orchestrator, &bench.agent);
     let deltas = |value: Value| {
-        json!({"deltas": [
+        json!({"action": "propose_deltas", "deltas": [
             {"operation": "add", "path": "$.rules", "value": value, "provenance": "seen"},
         ]})
     };
     let propose = "delta_rounds_propose";
     check_rejected(&bench, agent, propose, deltas(json!(1)), "ROUND_NOT_OPEN", "open");
-    let unexplained = json!({"deltas": [{"operation": "add", "path": "$.rules", "value": 1}]});
+    let unexplained = json!([{"operation": "add", "path": "$.rules", "value": 1}]);
+    let unexplained = json!({"action": "propose_deltas", "deltas": unexplained});
     let (code, part) = ("MALFORMED_REQUEST", "deltas[item 1] needs provenance");
     check_rejected(&bench, agent, propose, unexplained, code, part);
     let plan = json!({"action": "open_round", "weights": [{"participant": "*", "weight": 0.5}]});
     call(&bench, orchestrator, "delta_rounds_manage", plan);
     assert_eq!(call(&bench, agent, propose, deltas(json!({"holds": null})))["last_sequence"], 1);
+    assert_eq!(call(&bench, agent, propose, deltas(json!(2)))["last_sequence"], 2);
+    assert_eq!(call(&bench, agent, propose, deltas(json!(3)))["deltas"][0]["effect"], "appends");
+    let withdraw = json!({"action": "withdraw_deltas", "sequences": [2]});
+    assert_eq!(call(&bench, agent, propose, withdraw)["sequences"], json!([2]));
+    let reject = json!({"action": "reject_deltas", "sequences": [3], "reason": "no rule"});
+    assert_eq!(call(&bench, orchestrator, "delta_rounds_manage", reject)["outcome"], "rejected");
     call(&bench, orchestrator, "delta_rounds_manage", json!({"action": "close_round"}));
     let state = call(&bench, agent, "delta_rounds_read", json!({"action": "read_state"}));
     assert_eq!(state["state"]["rules"], json!([{"holds": null}]));

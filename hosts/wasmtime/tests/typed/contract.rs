@@ -28,6 +28,8 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("changes", &["changes.read"]),
     ("open_round", &["rounds.open"]),
     ("propose_deltas", &["rounds.propose"]),
+    ("withdraw_deltas", &["rounds.withdraw"]),
+    ("reject_deltas", &["rounds.reject"]),
     ("close_round", &["rounds.close"]),
     ("read_state", &["rounds.read-state"]),
     ("read_deltas", &["rounds.read-deltas"]),

@@ -166,6 +166,7 @@ fn rounds_are_the_same() {
     assert_eq!(serde_json::from_str::<Value>(&ended.json).unwrap(), answer);
     assert_eq!(json!(ended.revision), answer["revision"]);
 
+    check_exclusions(&it, &plan);
     for text in ["sea:1", "nowhere"] {
         let redacted = call!(it, rounds.call_redact(ORCHESTRATOR, text, "a name")).unwrap();
         let request = json!({"action": "redact_rounds", "text": text, "reason": "a name"});
@@ -174,6 +175,36 @@ fn rounds_are_the_same() {
         assert_eq!(json!(redacted.revision), answer["revision"]);
         assert_eq!(answer["places"] != json!(0), text == "sea:1");
         check(&it, None);
+    }
+}
+
+/// Compares the withdrawal and the rejection of deltas in a new round of both sessions.
+#[track_caller]
+fn check_exclusions(it: &Bench, plan: &Plan) {
+    call!(it, rounds.call_open(ORCHESTRATOR, None, plan, None)).unwrap();
+    it.json(ORCHESTRATOR, open(None, plan, None));
+    let rules = [1, 2, 3].map(|nth| delta("add", "$.rules", Some(&nth.to_string())));
+    call!(it, rounds.call_propose(LEGAL, &rules, None)).unwrap();
+    it.json(LEGAL, propose(&rules, None));
+    let own = call!(it, rounds.call_withdraw(LEGAL, &[3, 1], Some("w"))).unwrap();
+    let request = json!({"action": "withdraw_deltas", "sequences": [3, 1], "request_id": "w"});
+    assert_eq!(json_of(&own), it.json(LEGAL, request));
+    let rejected_deltas =
+        call!(it, rounds.call_reject(ORCHESTRATOR, &[1, 2], "no rule", Some("r"))).unwrap();
+    let request = json!({"action": "reject_deltas", "sequences": [1, 2], "reason": "no rule",
+        "request_id": "r"});
+    let answer = it.json(ORCHESTRATOR, request);
+    assert_eq!(json_of(&rejected_deltas), answer);
+    assert_eq!((&answer["sequences"], &answer["unchanged"]), (&json!([2]), &json!([1])));
+    check(it, None);
+
+    let typed = rejected(call!(it, rounds.call_withdraw(SALES, &[1], None)));
+    let request = json!({"action": "withdraw_deltas", "sequences": [1]});
+    assert_eq!(typed, it.json_rejected(SALES, request));
+    for (sequences, reason) in [(vec![9], "r"), (vec![], "r"), (vec![1, 1], "r"), (vec![1], "")] {
+        let typed = rejected(call!(it, rounds.call_reject(ORCHESTRATOR, &sequences, reason, None)));
+        let request = json!({"action": "reject_deltas", "sequences": sequences, "reason": reason});
+        assert_eq!(typed, it.json_rejected(ORCHESTRATOR, request));
     }
 }
 

@@ -2,9 +2,13 @@
 //!
 //! `r/head` holds the rounds, `r/s/<round>` the state after a round,
 //! `r/d/<round>/<sequence>` its proposed deltas, and `r/c/<round>` its end.
+//! `r/o/<round>` holds its withdrawn and rejected deltas, if there are any.
 //! `r/p/<participant>` holds the share of a participant in the open round, and `r/sizes`
 //! the sizes of the last rounds.
 
+mod digests;
+mod exclusions;
+mod proposed;
 mod round;
 
 use super::Share;
@@ -14,10 +18,12 @@ use crate::{
     row::{decode, encode},
 };
 
+pub(crate) use digests::{close_digest, exclude_digest, open_digest, proposal_digest};
+pub(crate) use exclusions::{decode_exclusions, encode_exclusions, exclusions_row};
+pub(crate) use proposed::ProposedRecord;
 pub(crate) use round::{
-    RoundRecord, close_digest, decode_deltas, decode_document, decode_ended, decode_rounds,
-    decode_state, encode_deltas, encode_ended, encode_rounds, encode_state, open_digest,
-    proposal_digest,
+    RoundRecord, decode_deltas, decode_document, decode_ended, decode_rounds, decode_state,
+    encode_deltas, encode_ended, encode_rounds, encode_state,
 };
 
 /// The name of the row of [`Rounds`](crate::rounds::Rounds).

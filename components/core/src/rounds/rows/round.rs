@@ -3,15 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::{
-    Clip, Clipped, CloseRound, Convergence, Delta, DeltaOutcome, Ended, Json, Loss, Mark, Marks,
-    OpenRound, Operation, Path, PathPattern, Plan, Proposal, Provenance, Round, Rounds, State,
-    Status, Step, Strategy, StrategyRule, Weight, WeightRule, Why,
+    Clip, Clipped, Convergence, Delta, DeltaOutcome, Ended, Json, Loss, Mark, Marks, Operation,
+    OutcomeCounts, Path, PathPattern, Plan, Provenance, Round, Rounds, State, Status, Step,
+    Strategy, StrategyRule, Weight, WeightRule, Why,
 };
 use crate::{
     Error,
     order::map,
     pattern::ParticipantPattern,
-    row::{damaged, decode, digest, encode, list_to_store, stored_list, stored_participant},
+    row::{damaged, decode, encode, list_to_store, stored_list, stored_participant},
     time::Timestamp,
 };
 
@@ -37,7 +37,7 @@ pub(crate) struct RoundRecord {
 }
 
 #[derive(Serialize, Deserialize)]
-struct PlanRecord {
+pub(super) struct PlanRecord {
     weights: Vec<(String, u32)>,
     /// Paths, strategy, experts.
     strategies: Vec<(String, String, Option<Vec<String>>)>,
@@ -68,7 +68,7 @@ struct ClippedRecord {
 }
 
 #[derive(Serialize, Deserialize)]
-enum StepRecord {
+pub(super) enum StepRecord {
     Name(String),
     Index(u32),
 }
@@ -103,7 +103,7 @@ struct OutcomeRecord {
 }
 
 #[derive(Serialize, Deserialize)]
-struct LossRecord {
+pub(super) struct LossRecord {
     path: Vec<StepRecord>,
     to: u32,
     by: String,
@@ -195,40 +195,55 @@ pub(crate) fn decode_deltas(row: &str, bytes: &[u8]) -> Result<Vec<Delta>, Error
 
 /// Encodes the end of a round and the outcomes of its deltas.
 pub(crate) fn encode_ended(round: &Round, outcomes: &[DeltaOutcome]) -> Result<Vec<u8>, Error> {
-    let outcome = |it: &DeltaOutcome| {
-        let loss = |it: &Loss| LossRecord {
-            path: path_to_store(&it.path),
-            to: it.to,
-            by: it.by.as_str().to_owned(),
-            why: it.why.as_str().to_owned(),
-        };
-        OutcomeRecord {
-            sequence: it.sequence,
-            status: it.status.as_str().to_owned(),
-            losses: it.losses.iter().map(loss).collect(),
-            clipped: it.clipped.iter().map(path_to_store).collect(),
-        }
+    let outcome = |it: &DeltaOutcome| OutcomeRecord {
+        sequence: it.sequence,
+        status: it.status.as_str().to_owned(),
+        losses: it.losses.iter().map(LossRecord::new).collect(),
+        clipped: it.clipped.iter().map(path_to_store).collect(),
     };
     encode(&(RoundRecord::new(round, 0), outcomes.iter().map(outcome).collect::<Vec<_>>()))
 }
 
-/// Decodes the end of a round and the outcomes of its deltas.
+/// Decodes the end of a round and the outcomes of its deltas, without the reasons of
+/// rejections.
 pub(crate) fn decode_ended(bytes: &[u8]) -> Result<(Round, Vec<DeltaOutcome>), Error> {
     let (round, outcomes): (RoundRecord, Vec<OutcomeRecord>) = decode(bytes)?;
-    let loss = |LossRecord { path, to, by, why }| {
-        let (path, by) = (stored_path(path)?, stored_participant(&by)?);
-        Ok(Loss { path, to, by, why: named(&Why::ALL, Why::as_str, &why)? })
-    };
     let outcome = |it: OutcomeRecord| {
         Ok(DeltaOutcome {
             sequence: it.sequence,
             status: named(&Status::ALL, Status::as_str, &it.status)?,
-            losses: it.losses.into_iter().map(loss).collect::<Result<_, Error>>()?,
+            losses: it
+                .losses
+                .into_iter()
+                .map(LossRecord::into_loss)
+                .collect::<Result<_, Error>>()?,
             clipped: it.clipped.into_iter().map(stored_path).collect::<Result<_, _>>()?,
+            reason: None,
         })
     };
-    let outcomes = outcomes.into_iter().map(outcome).collect::<Result<_, Error>>()?;
-    Ok((round.into_round()?, outcomes))
+    let outcomes: Vec<_> = outcomes.into_iter().map(outcome).collect::<Result<_, Error>>()?;
+    let mut round = round.into_round()?;
+    if let Some(ended) = &mut round.ended {
+        ended.counts = Status::counts(&outcomes);
+    }
+    Ok((round, outcomes))
+}
+
+impl LossRecord {
+    pub(super) fn new(it: &Loss) -> Self {
+        Self {
+            path: path_to_store(&it.path),
+            to: it.to,
+            by: it.by.as_str().to_owned(),
+            why: it.why.as_str().to_owned(),
+        }
+    }
+
+    pub(super) fn into_loss(self) -> Result<Loss, Error> {
+        let Self { path, to, by, why } = self;
+        let (path, by) = (stored_path(path)?, stored_participant(&by)?);
+        Ok(Loss { path, to, by, why: named(&Why::ALL, Why::as_str, &why)? })
+    }
 }
 
 impl RoundRecord {
@@ -259,7 +274,7 @@ impl RoundRecord {
 }
 
 impl PlanRecord {
-    fn new(it: &Plan) -> Self {
+    pub(super) fn new(it: &Plan) -> Self {
         let strategy = |it: &StrategyRule| {
             let experts = it.strategy.experts().map(list_to_store);
             (it.paths.as_str().to_owned(), it.strategy.name().to_owned(), experts)
@@ -306,9 +321,9 @@ impl EndedRecord {
             by: it.by.as_str().to_owned(),
             is_discarded: it.is_discarded,
             bytes: it.bytes,
-            applied: it.applied,
-            lost: it.lost,
-            refused: it.refused,
+            applied: it.counts.applied,
+            lost: it.counts.lost,
+            refused: it.counts.refused,
             clipped: it.clipped.iter().map(clipped).collect(),
             clip: it.clip.as_str().to_owned(),
             unchanged: it.convergence.unchanged,
@@ -326,9 +341,12 @@ impl EndedRecord {
             by: stored_participant(&self.by)?,
             is_discarded: self.is_discarded,
             bytes: self.bytes,
-            applied: self.applied,
-            lost: self.lost,
-            refused: self.refused,
+            counts: OutcomeCounts {
+                applied: self.applied,
+                lost: self.lost,
+                refused: self.refused,
+                ..OutcomeCounts::default()
+            },
             clipped: self.clipped.into_iter().map(clipped).collect::<Result<_, Error>>()?,
             clip: Clip::parse(&self.clip).map_err(damaged)?,
             convergence: Convergence { unchanged: self.unchanged, paths: self.paths },
@@ -344,7 +362,7 @@ fn stored_mark((round, weight): MarkRecord) -> Mark {
     Mark { round, weight: Weight::stored(weight) }
 }
 
-fn path_to_store(it: &Path) -> Vec<StepRecord> {
+pub(super) fn path_to_store(it: &Path) -> Vec<StepRecord> {
     let step = |it: &Step| match it {
         Step::Name(name) => StepRecord::Name(name.clone()),
         Step::Index(nth) => StepRecord::Index(*nth),
@@ -352,7 +370,7 @@ fn path_to_store(it: &Path) -> Vec<StepRecord> {
     it.steps().iter().map(step).collect()
 }
 
-fn stored_path(steps: Vec<StepRecord>) -> Result<Path, Error> {
+pub(super) fn stored_path(steps: Vec<StepRecord>) -> Result<Path, Error> {
     let step = |it| match it {
         StepRecord::Name(name) => Step::Name(name),
         StepRecord::Index(nth) => Step::Index(nth),
@@ -362,26 +380,11 @@ fn stored_path(steps: Vec<StepRecord>) -> Result<Path, Error> {
 }
 
 /// Returns the item of `all` with this name.
-fn named<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str) -> Result<T, Error> {
+pub(super) fn named<T: Copy>(
+    all: &[T],
+    name_of: fn(T) -> &'static str,
+    name: &str,
+) -> Result<T, Error> {
     let known = all.iter().copied().find(|it| name_of(*it) == name);
     known.ok_or_else(|| damaged(format!("{name:?} is not known")))
-}
-
-/// Returns the digest that identifies a request to open a round.
-pub(crate) fn open_digest(it: &OpenRound) -> Result<[u8; 16], Error> {
-    digest(&("open_round", PlanRecord::new(&it.plan), &it.query))
-}
-
-/// Returns the digest that identifies a proposal.
-pub(crate) fn proposal_digest(it: &Proposal) -> Result<[u8; 16], Error> {
-    let deltas = it.deltas.iter().map(|it| {
-        let value = it.value.as_ref().map(Json::as_str);
-        (it.operation.as_str(), it.path.as_str(), value, it.provenance.as_str())
-    });
-    digest(&("propose_deltas", deltas.collect::<Vec<_>>()))
-}
-
-/// Returns the digest that identifies a request to close a round.
-pub(crate) fn close_digest(it: &CloseRound) -> Result<[u8; 16], Error> {
-    digest(&("close_round", it.clip.map(Clip::as_str), it.discards))
 }

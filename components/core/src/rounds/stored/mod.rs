@@ -8,7 +8,8 @@ mod redact;
 use std::collections::VecDeque;
 
 use super::{
-    Delta, DeltaOutcome, Json, KEPT_BYTES_MAX, ROUNDS_KEPT, Round, Rounds, Share, State, rows,
+    Delta, DeltaOutcome, Exclusions, Json, KEPT_BYTES_MAX, ROUNDS_KEPT, Round, Rounds, Share,
+    State, Status, rows,
 };
 use crate::{
     Error,
@@ -73,7 +74,23 @@ impl<B: Bucket> StoredRounds<'_, B> {
     pub(crate) fn ended(&self, round: u64) -> Result<(Round, Vec<DeltaOutcome>), Error> {
         let bytes = self.0.get(&rows::ended_row(round))?;
         let bytes = bytes.ok_or_else(|| damaged("the end of a round is missing"))?;
-        rows::decode_ended(&bytes)
+        let (ended, mut outcomes) = rows::decode_ended(&bytes)?;
+        if outcomes.iter().any(|it| it.status == Status::Rejected) {
+            for excluded in self.exclusions(round)?.0 {
+                if let Some(outcome) =
+                    outcomes.iter_mut().find(|it| it.sequence == excluded.sequence)
+                {
+                    outcome.reason = excluded.reason;
+                }
+            }
+        }
+        Ok((ended, outcomes))
+    }
+
+    /// Returns the withdrawn and rejected deltas of `round`.
+    pub(crate) fn exclusions(&self, round: u64) -> Result<Exclusions, Error> {
+        let bytes = self.0.get(&rows::exclusions_row(round))?;
+        bytes.map_or_else(|| Ok(Exclusions::default()), |it| rows::decode_exclusions(&it))
     }
 
     /// Removes the oldest rounds beyond the limits; the last one takes `bytes` in a
@@ -99,6 +116,7 @@ impl<B: Bucket> StoredRounds<'_, B> {
             let oldest = rounds.oldest;
             changes.push(Change::Delete(rows::state_row(oldest)));
             changes.push(Change::Delete(rows::ended_row(oldest)));
+            changes.push(Change::Delete(rows::exclusions_row(oldest)));
             changes.push(Change::DeletePrefix(rows::delta_rows(oldest)));
             rounds.oldest = oldest.saturating_add(1);
             if oldest > 0 {

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use super::{
     super::{
-        BYTES_MAX, BYTES_MAX_DEFAULT, DELTAS_BYTES_MAX, DELTAS_MAX, DeltaOutcome, Ended, Json,
-        KeptRound, Loss, Operation, PROPOSAL_DELTAS_MAX, ROUNDS_KEPT, RoundHistory, Rounds, Share,
-        State, Status, check as check_delta, rows, weight,
+        BYTES_MAX, BYTES_MAX_DEFAULT, DELTAS_BYTES_MAX, DELTAS_MAX, DeltaOutcome, Ended,
+        Exclusions, Json, KeptRound, Loss, Operation, PROPOSAL_DELTAS_MAX, ROUNDS_KEPT,
+        RoundHistory, Rounds, Share, State, Status, check as check_delta, rows, weight,
     },
     StoredRounds,
 };
@@ -36,7 +36,8 @@ impl<B: Bucket> StoredRounds<'_, B> {
         }
         if let Some(round) = it.open {
             let deltas = self.deltas(round.number)?;
-            rounds.push(KeptRound { round, deltas, outcomes: Vec::new(), state: None });
+            let outcomes = self.exclusions(round.number)?.0;
+            rounds.push(KeptRound { round, deltas, outcomes, state: None });
         }
         let first = if it.oldest == 0 { self.state_row(0)? } else { None };
         let first = first.map(|it| rows::decode_state(&it)).transpose()?;
@@ -59,6 +60,11 @@ pub(crate) fn store(history: &RoundHistory, changes: &mut Vec<Change>) -> Result
             let first = chunk.first().map_or(1, |it| it.sequence);
             let row = rows::delta_row(round.number, first);
             changes.push(Change::put(row, rows::encode_deltas(chunk)?));
+        }
+        let exclusions = Exclusions::of_outcomes(outcomes);
+        if !exclusions.0.is_empty() {
+            let row = rows::exclusions_row(round.number);
+            changes.push(Change::put(row, rows::encode_exclusions(&exclusions)?));
         }
         if let Some(state) = state {
             changes.push(Change::put(rows::state_row(round.number), rows::encode_state(state)?));
@@ -162,7 +168,7 @@ pub(crate) fn check(history: &RoundHistory, number_max: u64) -> Result<(), Error
 
 /// Rejects a round that no session can have exported.
 fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
-    let KeptRound { round, deltas, outcomes, state } = kept;
+    let KeptRound { round, deltas, state, .. } = kept;
     let bytes_max = |bytes: u32| bytes.saturating_mul(GROWTH);
     if round.plan.check().is_err() || !BYTES_MAX.contains(&round.bytes_max) {
         return Err("has an invalid plan");
@@ -187,7 +193,7 @@ fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
     }
     let (state, ended) = match (state, &round.ended) {
         (Some(state), Some(ended)) => (state, ended),
-        (None, None) if outcomes.is_empty() => return Ok(()),
+        (None, None) => return check_exclusions(kept),
         _ => return Err("is neither open nor closed"),
     };
     if ended.bytes != state.bytes() || ended.bytes > bytes_max(*BYTES_MAX.end()) {
@@ -202,25 +208,49 @@ fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
     check_outcomes(kept, ended)
 }
 
-/// Rejects outcomes that are impossible for the deltas of a round.
+/// Rejects outcomes that are impossible for the deltas of a closed round.
 fn check_outcomes(kept: &KeptRound, ended: &Ended) -> Result<(), &'static str> {
     let KeptRound { deltas, outcomes, .. } = kept;
     let is_loss = |it: &Loss| {
         let place = it.to.checked_sub(1).and_then(|it| usize::try_from(it).ok());
-        place.and_then(|it| deltas.get(it)).is_some_and(|to| to.participant == it.by)
+        let is_excluded =
+            place.and_then(|it| outcomes.get(it)).is_some_and(|it| it.status.is_excluded());
+        let to = place.and_then(|it| deltas.get(it));
+        !is_excluded && to.is_some_and(|to| to.participant == it.by)
     };
     let fits = |(sequence, it): (u32, &DeltaOutcome)| {
-        it.sequence == sequence
+        let is_merged = it.reason.is_none()
             && it.losses.iter().all(is_loss)
-            && (it.status == Status::Discarded) == ended.is_discarded
+            && (it.status == Status::Discarded) == ended.is_discarded;
+        it.sequence == sequence
+            && if it.status.is_excluded() { is_exclusion(it) } else { is_merged }
     };
     if outcomes.len() != deltas.len() || !(1..).zip(outcomes).all(fits) {
         return Err("lacks the outcome of a delta");
     }
-    if (ended.applied, ended.lost, ended.refused) != Status::counts(outcomes) {
+    if ended.counts != Status::counts(outcomes) {
         return Err("does not add up");
     }
     Ok(())
+}
+
+/// Rejects outcomes that are impossible for the deltas of an open round.
+fn check_exclusions(kept: &KeptRound) -> Result<(), &'static str> {
+    let deltas = kept.round.deltas;
+    let is_known = |it: &DeltaOutcome| (1..=deltas).contains(&it.sequence) && is_exclusion(it);
+    let is_in_order = kept.outcomes.is_sorted_by(|a, b| a.sequence < b.sequence);
+    if is_in_order && kept.outcomes.iter().all(is_known) {
+        return Ok(());
+    }
+    Err("has the outcome of a delta, and is open")
+}
+
+/// Returns true if `it` can be the outcome of a withdrawn or rejected delta.
+fn is_exclusion(it: &DeltaOutcome) -> bool {
+    it.status.is_excluded()
+        && it.losses.is_empty()
+        && it.clipped.is_empty()
+        && it.reason.is_some() == (it.status == Status::Rejected)
 }
 
 /// Returns the latest time in `history`.

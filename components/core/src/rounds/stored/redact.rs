@@ -35,6 +35,15 @@ impl<B: Bucket> StoredRounds<'_, B> {
                     rows::encode_deltas(&deltas)
                 })?;
             }
+            if let Some(bytes) = self.0.get(&rows::exclusions_row(number))? {
+                rows.row(rows::exclusions_row(number), |redaction| {
+                    let mut exclusions = rows::decode_exclusions(&bytes)?;
+                    for reason in exclusions.0.iter_mut().filter_map(|it| it.reason.as_mut()) {
+                        redaction.line(reason)?;
+                    }
+                    rows::encode_exclusions(&exclusions)
+                })?;
+            }
             if (1..=rounds.last).contains(&number) {
                 let (mut round, mut outcomes) = self.ended(number)?;
                 let is_resized = round.ended.as_ref().map(|it| it.bytes) != bytes_now;

@@ -53,6 +53,8 @@ fn each_action_has_its_notifications() {
             | AuditAction::DeleteSnapshot
             | AuditAction::OpenRound
             | AuditAction::ProposeDeltas
+            | AuditAction::WithdrawDeltas
+            | AuditAction::RejectDeltas
             | AuditAction::CloseRound
             | AuditAction::RedactRounds
             | AuditAction::ArchiveSession
