@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::case::{Body, Case, Expectation, Instruction, ToolCall};
 
 /// Codes with adjacent precedence that never apply to one request, each with the reason.
-const NEVER_TOGETHER: [(&str, &str, &str); 22] = [
+const NEVER_TOGETHER: [(&str, &str, &str); 23] = [
     ("INVALID_KEY", "INVALID_PATH", "what names a path names no key"),
     ("INVALID_PATH", "FORMAT_TOO_NEW", "an import names no path"),
     ("DOCUMENT_ALTERED", "SESSION_NOT_FOUND", "an import needs no session to be there"),
@@ -25,7 +25,8 @@ const NEVER_TOGETHER: [(&str, &str, &str); 22] = [
     ("SNAPSHOT_LIMIT", "ROUND_OPEN", "a snapshot is not taken of rounds"),
     ("ROUND_OPEN", "ROUND_NOT_OPEN", "a round is open or it is not"),
     ("ROUND_NOT_OPEN", "ROUND_NOT_FOUND", "what needs an open round names none"),
-    ("ROUND_NOT_FOUND", "KEY_NOT_FOUND", "a round has no keys"),
+    ("ROUND_NOT_FOUND", "DELTA_NOT_FOUND", "deltas are named of the open round only"),
+    ("DELTA_NOT_FOUND", "KEY_NOT_FOUND", "a round has no keys"),
     ("KEY_NOT_FOUND", "PATH_NOT_FOUND", "what names a path names no key"),
     ("PATH_NOT_FOUND", "PATH_EXISTS", "a place is there or it is not"),
     ("PATH_EXISTS", "TOKENIZER_UNAVAILABLE", "the tokens of a state are not counted"),

@@ -86,7 +86,12 @@ const SETUP: &[(&str, &str, &str)] = &[
     (
         "main",
         "subagent:a",
-        r#"{"action":"propose_deltas","deltas":[{"operation":"add","path":"$.rules","value":1.5,"provenance":"p"}]}"#,
+        r#"{"action":"propose_deltas","deltas":[{"operation":"add","path":"$.rules","value":1.5,"provenance":"p"},{"operation":"add","path":"$.rules","value":2,"provenance":"p"}]}"#,
+    ),
+    (
+        "main",
+        "orchestrator",
+        r#"{"action":"reject_deltas","sequences":[2],"reason":"r","request_id":"r4"}"#,
     ),
     ("other", "admin", r#"{"action":"create_session"}"#),
     ("other", "orchestrator", r#"{"action":"write","key":"scope","value":"elsewhere-value-71"}"#),

@@ -76,6 +76,11 @@ const COMMANDS: [(&str, &str); 39] = [
         "subagent:a",
         r#"{"action":"propose_deltas","deltas":[{"operation":"add","path":"$.entities","value":[{"a":1}],"provenance":"p"}]}"#,
     ),
+    ("subagent:a", r#"{"action":"withdraw_deltas","sequences":[1,2]}"#),
+    (
+        "orchestrator",
+        r#"{"action":"reject_deltas","sequences":[2],"reason":"r","request_id":"r4"}"#,
+    ),
     ("orchestrator", r#"{"action":"close_round"}"#),
     ("orchestrator", r#"{"action":"open_round"}"#),
     ("subagent:a", r#"{"action":"read_state"}"#),
@@ -216,7 +221,7 @@ fn reading_command(name: &str) -> Option<(&'static str, String)> {
             let round = u64::from_str_radix(round, 16).unwrap_or_default();
             let action = match kind {
                 "s" | "head" => format!(r#"{{"action":"read_state","round":{round}}}"#),
-                "d" => format!(r#"{{"action":"read_deltas","round":{round}}}"#),
+                "d" | "o" => format!(r#"{{"action":"read_deltas","round":{round}}}"#),
                 _ => r#"{"action":"convergence"}"#.to_owned(),
             };
             Some(("subagent:a", action))

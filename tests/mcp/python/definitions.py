@@ -138,7 +138,8 @@ async def results() -> None:
         ("context_delete", {"key": "scope"}, True),
         ("context_write", {"key": "Not A Key", "value": "x"}, True),
         ("delta_rounds_manage", {"action": "open_round", "weights": weights}, False),
-        ("delta_rounds_propose", {"deltas": deltas}, False),
+        ("delta_rounds_propose", {"action": "propose_deltas", "deltas": deltas}, False),
+        ("delta_rounds_propose", {"action": "withdraw_deltas", "sequences": [2]}, False),
         (
             "delta_rounds_read",
             {"action": "read_deltas", "path": "$.bindings.customer"},

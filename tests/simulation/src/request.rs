@@ -21,6 +21,7 @@ pub fn request_id(command: &Command) -> Option<&RequestId> {
         Command::WriteBatch(it) => it.request_id.as_ref(),
         Command::Rounds(RoundsCommand::Open(it)) => it.request_id.as_ref(),
         Command::Rounds(RoundsCommand::Propose(it)) => it.request_id.as_ref(),
+        Command::Rounds(RoundsCommand::Exclude(it)) => it.request_id.as_ref(),
         Command::Rounds(RoundsCommand::Close(it)) => it.request_id.as_ref(),
         Command::Named { request_id, .. } => Some(request_id),
         _ => None,

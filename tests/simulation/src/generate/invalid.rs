@@ -88,6 +88,8 @@ const TEXTS: &[(&str, &str)] = &[
         "{\"action\":\"propose_deltas\",\"deltas\":[{\"operation\":\"remove\",\"path\":\"$.rules[*]\",\"provenance\":\"p\"}]}",
         INVALID_PATH,
     ),
+    ("{\"action\":\"withdraw_deltas\",\"sequences\":[1,1]}", MALFORMED),
+    ("{\"action\":\"reject_deltas\",\"sequences\":[1],\"reason\":\"\"}", MALFORMED),
     ("{\"action\":\"read_deltas\",\"path\":\"$..id\"}", INVALID_PATH),
     ("{\"action\":\"read_deltas\",\"after\":\"first\"}", MALFORMED),
     ("{\"action\":\"snapshot\",\"label\":\"a/b\"}", MALFORMED),

@@ -24,6 +24,7 @@ impl Generator {
                 let who = self.pick(&[super::requests::ORCHESTRATOR, super::requests::ADMIN]);
                 (self.mostly(who), self.redact_rounds())
             }
+            17..=18 if is_open => self.exclude(model),
             14 => (orchestrator, if is_open { self.open() } else { self.close() }),
             _ => (self.any_caller(), self.propose()),
         }
@@ -99,6 +100,30 @@ impl Generator {
         Value::Object(request)
     }
 
+    /// Withdraws or rejects deltas of the open round, sometimes those of another participant or
+    /// that do not exist.
+    fn exclude(&mut self, model: &Model) -> (usize, Value) {
+        let count = model.rounds.open().map_or(0, |it| it.round.deltas);
+        let mut request = Map::new();
+        let mut sequences = vec![self.rng.random_range(1..count + 2)];
+        if count > 0 && self.chance(0.3) {
+            sequences.push(sequences[0] % (count + 1) + 1);
+        }
+        request.insert("sequences".to_owned(), json!(sequences));
+        let is_rejection = self.chance(0.4);
+        if is_rejection {
+            request.insert("reason".to_owned(), json!(self.pick(&["as seen before", "no"])));
+        }
+        let action = if is_rejection { "reject_deltas" } else { "withdraw_deltas" };
+        request.insert("action".to_owned(), json!(action));
+        self.add_request_id(&mut request);
+        let caller = match is_rejection {
+            true => self.mostly(super::requests::ORCHESTRATOR),
+            false => self.any_caller(),
+        };
+        (caller, Value::Object(request))
+    }
+
     fn delta_of_round(&mut self) -> Value {
         let (path, value) = self.path_and_value();
         let operation = self.pick(&["add", "add", "add", "modify", "modify", "remove"]);
@@ -167,10 +192,10 @@ impl Generator {
             4 => json!({"action": "read_deltas", "path": self.path_and_value().0}),
             5 if round % 2 == 0 => {
                 let who = ["subagent:a", "subagent:b", "orchestrator"];
-                let outcome = ["pending", "applied", "lost", "refused"];
+                let outcome = ["pending", "applied", "lost", "refused", "withdrawn", "rejected"];
                 let nth = usize::try_from(last).unwrap_or_default();
                 json!({"action": "read_deltas", "participant": who[nth % 3],
-                    "outcome": outcome[nth % 4], "form": "brief"})
+                    "outcome": outcome[nth % 6], "form": "brief"})
             }
             _ => json!({"action": "convergence"}),
         }

@@ -2,12 +2,12 @@
 //! deltas stay as proposed.
 
 use shared_context_core::{
-    RoundsCommand, RoundsReply,
-    rounds::{Closed, Delta, DeltaLoss, KeptRound, Path, Proposed, ROUNDS_KEPT, Round},
+    ExcludeDeltas, RoundsCommand, RoundsReply,
+    rounds::{Closed, Delta, DeltaLoss, ExclusionResult, KeptRound, Path, ROUNDS_KEPT, Round},
     time::Timestamp,
 };
 
-use super::{super::state::participant, Rounds, close, ensure, redaction, steps};
+use super::{super::state::participant, Rounds, close, ensure, exclude, preview, steps};
 
 /// Checks the rounds after `request` by `who`, and returns the expected reply.
 ///
@@ -21,9 +21,6 @@ pub(super) fn check(
     who: &str,
     at: Timestamp,
 ) -> Result<RoundsReply, String> {
-    if let RoundsCommand::Redact(it) = request {
-        return redaction::check(before.history(), after.history(), it.text.as_str());
-    }
     let (old, new) = (before.history(), after.history());
     let (last, earlier) = new.rounds.split_last().ok_or("no round is left")?;
     let number = last.round.number;
@@ -67,9 +64,16 @@ pub(super) fn check(
             must.round.deltas = must.deltas.len() as u32;
             must
         }
+        RoundsCommand::Exclude(it) => {
+            let open = was(number).ok_or("another round is open")?;
+            exclude::after(open, it, &excluded(before, it, who)?)
+        }
         RoundsCommand::Close(it) => {
             let must = was(number).ok_or("another round was closed")?;
             close::check(&before.now(), last, it, &by, at)?;
+            let excluded = last.outcomes.iter().filter(|it| exclude::is_excluded(it.status));
+            let is_kept = excluded.eq(&must.outcomes);
+            ensure(is_kept, || format!("excluded were {:?}", must.outcomes))?;
             let round = Round { ended: last.round.ended.clone(), ..must.round.clone() };
             KeptRound { round, deltas: must.deltas.clone(), ..last.clone() }
         }
@@ -79,13 +83,18 @@ pub(super) fn check(
     ensure(new.query.as_ref() == query, || format!("the first query is {:?}", new.query))?;
     Ok(match request {
         RoundsCommand::Propose(it) => {
-            let count = it.deltas.len() as u32;
-            let first = last.round.deltas + 1 - count;
-            RoundsReply::Proposed(Proposed { round: number, first, count })
+            RoundsReply::Proposed(preview::reply(&before.now(), new, it.deltas.len())?)
         }
+        RoundsCommand::Exclude(it) => RoundsReply::Excluded(excluded(before, it, who)?),
         RoundsCommand::Close(_) => RoundsReply::Closed(Box::new(closed(last))),
         _ => RoundsReply::Round(Box::new(last.round.clone())),
     })
+}
+
+/// Returns the reply to a request to withdraw or reject deltas.
+fn excluded(before: &Rounds, it: &ExcludeDeltas, who: &str) -> Result<ExclusionResult, String> {
+    let open = before.open().ok_or("no round was open")?;
+    exclude::check(open, it, who).map_err(|code| format!("{it:?} is {code:?}"))
 }
 
 /// Returns the reply about a closed round: at most 100 losses, and the number of the others.

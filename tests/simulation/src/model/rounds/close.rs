@@ -13,12 +13,15 @@ use shared_context_core::{
     CloseRound, Participant,
     pattern::Participants,
     rounds::{
-        Delta, DeltaOutcome, Ended, Json, KeptRound, Loss, Operation, Path, Plan, Status, Step, Why,
+        Delta, DeltaOutcome, Ended, Json, KeptRound, Loss, Operation, OutcomeCounts, Path, Plan,
+        Status, Step, Why,
     },
     time::Timestamp,
 };
 
-use super::{super::state::is_like, ensure, value, value_at, weight};
+use super::{
+    super::state::is_like, ensure, exclude::is_excluded, strategy, value, value_at, weight,
+};
 
 /// A closed round.
 struct ClosedRound<'a> {
@@ -52,10 +55,14 @@ pub(super) fn check(
     let (Some(ended), Some(state)) = (&round.ended, state) else {
         return Err("the round is open".to_owned());
     };
+    let pairs = deltas.iter().zip(outcomes);
+    let merged = pairs.filter(|(_, it)| !is_excluded(it.status));
+    let (merged_deltas, merged): (Vec<Delta>, Vec<DeltaOutcome>) =
+        merged.map(|(delta, it)| (delta.clone(), it.clone())).unzip();
     let closed = ClosedRound {
         plan: &round.plan,
-        deltas,
-        outcomes,
+        deltas: &merged_deltas,
+        outcomes: &merged,
         old: value(old),
         new: value(state.text()),
     };
@@ -67,9 +74,13 @@ pub(super) fn check(
         by: by.clone(),
         is_discarded: request.discards,
         bytes: state.text().bytes() as u32,
-        applied: count(&[Status::Applied]),
-        lost: count(&[Status::Lost]),
-        refused: count(&[Status::Clipped, Status::Discarded]),
+        counts: OutcomeCounts {
+            applied: count(&[Status::Applied]),
+            lost: count(&[Status::Lost]),
+            refused: count(&[Status::Clipped, Status::Discarded]),
+            withdrawn: count(&[Status::Withdrawn]),
+            rejected: count(&[Status::Rejected]),
+        },
         clip: request.clip.unwrap_or(round.plan.clip),
         clipped: ended.clipped.clone(),
         convergence: ended.convergence,
@@ -79,11 +90,12 @@ pub(super) fn check(
     ensure(is_same == (closed.old == closed.new), || format!("{:?}", ended.convergence))?;
     if request.discards {
         let holds = is_same
-            && outcomes.iter().all(|it| it.status == Status::Discarded && it.losses.is_empty());
+            && merged.iter().all(|it| it.status == Status::Discarded && it.losses.is_empty());
         return ensure(holds, || format!("not discarded: {outcomes:?}"));
     }
     ensure(ended.bytes <= round.bytes_max, || format!("a state of {} bytes", ended.bytes))?;
-    deltas.iter().zip(outcomes).try_for_each(|(it, outcome)| closed.check_outcome(it, outcome))?;
+    let merged = merged_deltas.iter().zip(&merged);
+    merged.clone().try_for_each(|(it, outcome)| closed.check_outcome(it, outcome))?;
     // Clipping may have removed any applied value.
     if ended.clipped.is_empty() {
         closed.check_single_values()?;
@@ -103,13 +115,13 @@ impl ClosedRound<'_> {
             Status::Applied => !lost_whole,
             Status::Lost => !outcome.losses.is_empty(),
             Status::Clipped => !outcome.clipped.is_empty(),
-            Status::Discarded => false,
+            Status::Discarded | Status::Withdrawn | Status::Rejected => false,
         };
         ensure(holds, || wrong("another outcome"))?;
         let places: BTreeSet<&Path> = outcome.losses.iter().map(|it| &it.path).collect();
         ensure(places.len() == outcome.losses.len(), || wrong("lost twice at a place"))?;
         for loss in &outcome.losses {
-            let winner = self.deltas.get(loss.to as usize - 1).filter(|it| {
+            let winner = self.deltas.iter().find(|it| it.sequence == loss.to).filter(|it| {
                 let is_there = it.path.covers(&loss.path) || loss.path.covers(&it.path);
                 // Of two items of one delta the later one counts.
                 let is_other = it.sequence != own.sequence || loss.path != own.path;
@@ -223,11 +235,8 @@ impl ClosedRound<'_> {
         weight(self.plan, who).billionths()
     }
 
-    /// Returns the strategy of a place. Scripts have one rule per member.
     fn strategy(&self, place: &Path) -> &'static str {
-        let is_its = |paths: &str| place.to_string().starts_with(&paths.replace("$.", "$['"));
-        let rule = self.plan.strategies.iter().find(|it| is_its(it.paths.as_str()));
-        rule.map_or("weighted-merge", |it| it.strategy.name())
+        strategy(self.plan, place)
     }
 
     /// Returns the rank of `who` among the experts. Scripts list each expert once.

@@ -6,6 +6,8 @@
 
 mod change;
 mod close;
+mod exclude;
+mod preview;
 mod propose;
 mod redaction;
 
@@ -17,8 +19,8 @@ use shared_context_core::{
     audit::AuditAction,
     port::Revision,
     rounds::{
-        BYTES_MAX_DEFAULT, Clip, Delta, DeltaOutcome, DeltaRead, DeltasPage, Json, KeptRound, Plan,
-        Reported, RoundHistory, RoundsRedacted, StateRead, Step, Weight,
+        BYTES_MAX_DEFAULT, Clip, Delta, DeltaOutcome, DeltaRead, DeltasPage, Json, KeptRound, Path,
+        Plan, Reported, RoundHistory, RoundsRedacted, StateRead, Step, Weight,
     },
 };
 
@@ -95,6 +97,9 @@ impl Rounds {
                 rows.extend(it.deltas.iter().map(|it| format!("r/p/{}", it.participant)));
             }
             rows.extend((!it.deltas.is_empty()).then(|| format!("r/d/{number:016x}")));
+            let is_excluded = |it: &DeltaOutcome| exclude::is_excluded(it.status);
+            let has_excluded = it.outcomes.iter().any(is_excluded);
+            rows.extend(has_excluded.then(|| format!("r/o/{number:016x}")));
         }
         // The row exists only after a round was opened.
         rows.extend((!self.0.is_empty()).then(|| "r/head".to_owned()));
@@ -116,12 +121,17 @@ impl Model {
         let (action, id) = match request {
             RoundsCommand::Open(it) => (AuditAction::OpenRound, &it.request_id),
             RoundsCommand::Propose(it) => (AuditAction::ProposeDeltas, &it.request_id),
+            RoundsCommand::Exclude(it) if it.reason.is_none() => {
+                (AuditAction::WithdrawDeltas, &it.request_id)
+            }
+            RoundsCommand::Exclude(it) => (AuditAction::RejectDeltas, &it.request_id),
             RoundsCommand::Close(it) => (AuditAction::CloseRound, &it.request_id),
             RoundsCommand::Redact(_) => (AuditAction::RedactRounds, &None),
             _ => return None,
         };
         let only = |answer| Some((ExpectedAnswer::Exactly(answer), None));
-        let is_chiefs = action != AuditAction::ProposeDeltas;
+        let is_chiefs =
+            ![AuditAction::ProposeDeltas, AuditAction::WithdrawDeltas].contains(&action);
         let checked = match action {
             AuditAction::RedactRounds => self.check_redactor(who),
             _ if self.about.is_archived => Err(Code::SessionArchived),
@@ -145,8 +155,21 @@ impl Model {
                 return only(Err(Code::MalformedRequest));
             }
             (RoundsCommand::Open(_), Some(_)) => return only(Err(Code::RoundOpen)),
-            (RoundsCommand::Propose(_) | RoundsCommand::Close(_), None) => {
+            (
+                RoundsCommand::Propose(_) | RoundsCommand::Exclude(_) | RoundsCommand::Close(_),
+                None,
+            ) => {
                 return only(Err(Code::RoundNotOpen));
+            }
+            (RoundsCommand::Exclude(it), Some(open)) => {
+                let reply = match exclude::check(open, it, who) {
+                    Ok(reply) => reply,
+                    Err(code) => return only(Err(code)),
+                };
+                if reply.sequences.is_empty() {
+                    let reply = Reply::Rounds(RoundsReply::Excluded(reply));
+                    return only(Ok((Revision(self.revision), reply)));
+                }
             }
             (RoundsCommand::Propose(it), _) => {
                 (codes, may_be_made) =
@@ -160,7 +183,8 @@ impl Model {
             }
             (RoundsCommand::Redact(it), _) => {
                 let texts = redaction::texts(self.rounds.history());
-                if !texts.iter().any(|text| text.contains(it.text.as_str())) {
+                let replies = redaction::texts_of_replies(self.answers.values());
+                if !texts.iter().chain(&replies).any(|text| text.contains(it.text.as_str())) {
                     let none = RoundsRedacted { places: 0, markers: Vec::new() };
                     let reply = Reply::Rounds(RoundsReply::Redacted(none));
                     return only(Ok((Revision(self.revision), reply)));
@@ -193,7 +217,16 @@ impl Model {
     ) -> Result<Answer, String> {
         let Command::Rounds(request) = command else { return Err("no rounds".to_owned()) };
         let after = Rounds::of(after);
-        let reply = change::check(&self.rounds, &after, request, who, self.about.changed_at)?;
+        let reply = match request {
+            RoundsCommand::Redact(it) => {
+                let (before, secret) = (self.rounds.history(), it.text.as_str());
+                let replies = redaction::texts_of_replies(self.answers.values());
+                let reply = redaction::check(before, after.history(), secret, &replies)?;
+                redaction::redact_replies(self.answers.values_mut(), secret);
+                reply
+            }
+            _ => change::check(&self.rounds, &after, request, who, self.about.changed_at)?,
+        };
         self.rounds = after;
         let answer = Ok((Revision(self.revision), Reply::Rounds(reply)));
         if let Some(id) = crate::request::request_id(command) {
@@ -235,11 +268,11 @@ impl Rounds {
         }
         let path = request.path.as_ref().map(|it| steps(it.as_str()));
         let all = self.0.rounds.iter().flat_map(|KeptRound { round, deltas, outcomes, .. }| {
-            deltas.iter().enumerate().map(|(nth, delta)| DeltaRead {
+            deltas.iter().map(|delta| DeltaRead {
                 round: round.number,
                 delta: delta.clone(),
                 weight: weight(&round.plan, delta.participant.as_str()),
-                outcome: outcomes.get(nth).cloned(),
+                outcome: outcomes.iter().find(|it| it.sequence == delta.sequence).cloned(),
             })
         });
         let place = |it: &DeltaRead| (it.round, it.delta.sequence);
@@ -264,6 +297,8 @@ fn reported(outcome: Option<&DeltaOutcome>) -> Reported {
         None => Reported::Pending,
         Some("applied") => Reported::Applied,
         Some("lost") => Reported::Lost,
+        Some("withdrawn") => Reported::Withdrawn,
+        Some("rejected") => Reported::Rejected,
         Some(_) => Reported::Refused,
     }
 }
@@ -283,6 +318,13 @@ fn touches(delta: &Delta, path: &[Step]) -> bool {
 fn weight(plan: &Plan, who: &str) -> Weight {
     let rule = plan.weights.iter().find(|it| is_like(it.participants.as_str(), who));
     rule.map_or(Weight::DEFAULT, |it| it.weight)
+}
+
+/// Returns the strategy of a place. Scripts have one rule per member.
+fn strategy(plan: &Plan, place: &Path) -> &'static str {
+    let is_its = |paths: &str| place.to_string().starts_with(&paths.replace("$.", "$['"));
+    let rule = plan.strategies.iter().find(|it| is_its(it.paths.as_str()));
+    rule.map_or("weighted-merge", |it| it.strategy.name())
 }
 
 /// Returns the value at `path`.

@@ -2,12 +2,12 @@
 //! nothing else changes.
 
 use shared_context_core::{
-    RoundsReply,
+    Command, Reply, RoundsReply,
     digest::sha256,
-    rounds::{KeptRound, RoundHistory, RoundsRedacted},
+    rounds::{KeptRound, Path, RoundHistory, RoundsRedacted, Step},
 };
 
-use super::ensure;
+use super::{super::state::Answer, ensure};
 
 /// Checks the rounds after the redaction of `secret`, and returns the expected reply.
 ///
@@ -18,11 +18,13 @@ pub(super) fn check(
     before: &RoundHistory,
     after: &RoundHistory,
     secret: &str,
+    replies: &[String],
 ) -> Result<RoundsReply, String> {
     let (mut must, mut texts) = (texts(before), texts(after));
-    let mut markers = Vec::new();
+    let mut markers: Vec<String> =
+        replies.iter().filter(|it| it.contains(secret)).map(|it| marker(it)).collect();
     for text in must.iter_mut().filter(|it| it.contains(secret)) {
-        *text = format!("redacted:{}", &sha256(&text)["sha256:".len()..][..16]);
+        *text = marker(text);
         markers.push(text.clone());
     }
     must.sort_unstable();
@@ -33,6 +35,64 @@ pub(super) fn check(
     markers.sort();
     markers.dedup();
     Ok(RoundsReply::Redacted(RoundsRedacted { places, markers }))
+}
+
+fn marker(text: &str) -> String {
+    format!("redacted:{}", &sha256(text)["sha256:".len()..][..16])
+}
+
+/// Returns the names in the paths of remembered replies to proposals.
+pub(super) fn texts_of_replies<'a>(
+    answers: impl Iterator<Item = &'a (Command, Answer)>,
+) -> Vec<String> {
+    let mut all = Vec::new();
+    for (_, answer) in answers {
+        if let Ok((_, Reply::Rounds(RoundsReply::Proposed(it)))) = answer {
+            for it in &it.deltas {
+                let losses = it.losses.iter().map(|it| &it.path);
+                let paths = losses.chain([&it.path]).map(ToString::to_string);
+                paths.for_each(|it| {
+                    all.extend(it.split('\'').skip(1).step_by(2).map(str::to_owned))
+                });
+            }
+        }
+    }
+    all
+}
+
+/// Redacts the paths of remembered replies.
+pub(super) fn redact_replies<'a>(
+    answers: impl Iterator<Item = &'a mut (Command, Answer)>,
+    secret: &str,
+) {
+    let redact = |path: &mut Path| {
+        let mut steps = path.steps().to_vec();
+        for step in &mut steps {
+            if let Step::Name(name) = step
+                && name.contains(secret)
+            {
+                *name = marker(name);
+            }
+        }
+        *path = Path::new(steps).unwrap();
+    };
+    for (_, answer) in answers {
+        match answer {
+            Ok((_, Reply::Rounds(RoundsReply::Proposed(it)))) => {
+                for it in &mut it.deltas {
+                    redact(&mut it.path);
+                    it.losses.iter_mut().for_each(|it| redact(&mut it.path));
+                    it.losses.sort_by(|a, b| a.path.cmp(&b.path));
+                }
+            }
+            Ok((_, Reply::Rounds(RoundsReply::Closed(it)))) => {
+                it.losses.iter_mut().for_each(|it| redact(&mut it.loss.path));
+                it.losses
+                    .sort_by(|a, b| (a.sequence, &a.loss.path).cmp(&(b.sequence, &b.loss.path)));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Returns all strings that may contain a secret. Strings in scripts have no quotation marks.
@@ -50,6 +110,8 @@ pub(super) fn texts(history: &RoundHistory) -> Vec<String> {
         }
         let losses = it.outcomes.iter().flat_map(|it| &it.losses);
         losses.for_each(|it| quoted(&it.path.to_string(), '\''));
+        let reasons = it.outcomes.iter().filter_map(|it| it.reason.as_ref());
+        reasons.for_each(|it| quoted(&format!("{:?}", it.as_str()), '"'));
     }
     all
 }
