@@ -42,7 +42,7 @@ enum Damage {
 }
 
 /// The commands that read or change stored data.
-const COMMANDS: [(&str, &str); 39] = [
+const COMMANDS: [(&str, &str); 41] = [
     ("admin", r#"{"action":"show_session"}"#),
     ("admin", r#"{"action":"inspect"}"#),
     ("admin", r#"{"action":"export_session"}"#),

@@ -21,7 +21,7 @@ pub const SECRET: &str = "conformance: signs the credentials";
 pub const ADMIN_KEY: &str = "conformance-admin-key-0123456789abcdef";
 
 /// The status of each error code of the JSON tool.
-const STATUSES: [(&str, u16); 33] = [
+const STATUSES: [(&str, u16); 34] = [
     ("UNAUTHENTICATED", 401),
     ("MALFORMED_REQUEST", 400),
     ("INVALID_KEY", 400),
@@ -42,6 +42,7 @@ const STATUSES: [(&str, u16); 33] = [
     ("ROUND_OPEN", 409),
     ("ROUND_NOT_OPEN", 409),
     ("ROUND_NOT_FOUND", 404),
+    ("DELTA_NOT_FOUND", 404),
     ("KEY_NOT_FOUND", 404),
     ("PATH_NOT_FOUND", 404),
     ("PATH_EXISTS", 409),

@@ -117,9 +117,10 @@ impl Generator {
         let action = if is_rejection { "reject_deltas" } else { "withdraw_deltas" };
         request.insert("action".to_owned(), json!(action));
         self.add_request_id(&mut request);
-        let caller = match is_rejection {
-            true => self.mostly(super::requests::ORCHESTRATOR),
-            false => self.any_caller(),
+        let caller = if is_rejection {
+            self.mostly(super::requests::ORCHESTRATOR)
+        } else {
+            self.any_caller()
         };
         (caller, Value::Object(request))
     }

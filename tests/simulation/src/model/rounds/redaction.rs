@@ -52,7 +52,7 @@ pub(super) fn texts_of_replies<'a>(
                 let losses = it.losses.iter().map(|it| &it.path);
                 let paths = losses.chain([&it.path]).map(ToString::to_string);
                 paths.for_each(|it| {
-                    all.extend(it.split('\'').skip(1).step_by(2).map(str::to_owned))
+                    all.extend(it.split('\'').skip(1).step_by(2).map(str::to_owned));
                 });
             }
         }
