@@ -195,8 +195,12 @@ pub fn perform<K: Kv, C: Clock, L: Log, T: Tokenizer>(
 /// `MALFORMED_REQUEST` if a new scope is given an invalid id; `SESSION_NOT_FOUND` or
 /// `PROJECT_NOT_FOUND` for any other command with an invalid id.
 fn scope_for(kind: ScopeKind, id: &str, command: &Command) -> Result<Scope, Error> {
+    let asked = match command {
+        Command::Named { command, .. } => command,
+        _ => command,
+    };
     let is_new = matches!(
-        command,
+        asked,
         Command::CreateSession(_) | Command::Import(_) | Command::Project(ProjectCommand::Create)
     );
     match Scope::new(kind, id) {

@@ -9,7 +9,7 @@ use super::{
     about::OperationDoc,
     examples,
     parts::{body, optional_request, request, response},
-    schemas::{body_of, reference, reply},
+    schemas::{body_of, reference, replies, reply},
 };
 use crate::http::{media::MERGE_PATCH, table::ActionRoute};
 
@@ -142,7 +142,9 @@ fn responses(act: ActionRoute) -> serde_json::Map<String, Value> {
     let id = act.route.name.unwrap_or(act.action.name);
     // One key of a snapshot has the reply of an entry.
     let action_name = if id == "read_snapshot_entry" { "read" } else { act.action.name };
-    let mut content = body(reply(action_name), examples::reply_example(action_name));
+    // A reader that names the revision it knows may be answered that nothing changed.
+    let answers = if act.action.takes("if_changed_since") { replies } else { reply };
+    let mut content = body(answers(action_name), examples::reply_example(action_name));
     if act.route.text.is_some() {
         for media in ["text/plain", "text/markdown"] {
             content[media] = json!({"schema": {"type": "string"}});

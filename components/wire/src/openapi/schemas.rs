@@ -75,10 +75,15 @@ fn exactness(schemas: &Map<String, Value>, reference: &Value) -> (Reverse<usize>
     (Reverse(required), schema["properties"].as_object().map_or(0, Map::len))
 }
 
+/// Returns the schema of every reply to `action`.
+pub(super) fn replies(action: &str) -> Value {
+    tool()["actions"][action]["reply"].take()
+}
+
 /// Returns the schema of the reply to a minimal request for `action`; optional members can change
 /// the form of the reply.
 pub(super) fn reply(action: &str) -> Value {
-    let mut reply = tool()["actions"][action]["reply"].take();
+    let mut reply = replies(action);
     match reply.pointer_mut("/anyOf/0") {
         Some(first) => first.take(),
         None => reply,
