@@ -16,7 +16,7 @@ use std::{
 use proptest::{prelude::*, sample::select, strategy::Strategy as Generated};
 use serde_json::{Value, json};
 use shared_context_core::{
-    CloseRound, Code, Command, OpenRound, Proposal, Reply, RoundsCommand,
+    CloseRound, Code, Command, OpenRound, Proposal, Reply, RoundsCommand, RoundsReply,
     rounds::{Clip, PathPattern, Plan, RULES_MAX, SentDelta, Strategy, StrategyRule},
 };
 use support::TestHost;
@@ -77,13 +77,17 @@ fn delta(operation: &'static str, path: &str, value: &impl ToString) -> Delta {
     (operation, path.to_owned(), value.to_string())
 }
 
-fn propose(host: &TestHost, who: &str, deltas: &[Delta]) -> Result<(), Code> {
+/// Returns true if the proposal's losses were computed, by a merge of the whole round.
+fn propose(host: &TestHost, who: &str, deltas: &[Delta]) -> Result<bool, Code> {
     let sent = |(operation, path, value): &Delta| {
         SentDelta::new(operation, path, Some(value), "seen").unwrap()
     };
     let proposal = Proposal::new(deltas.iter().map(sent).collect(), None).unwrap();
     let done = host.ask(who, &Command::Rounds(RoundsCommand::Propose(proposal)));
-    done.map(drop).map_err(|error| error.code())
+    match done.map_err(|error| error.code())?.reply {
+        Reply::Rounds(RoundsReply::Proposed(it)) => Ok(it.has_losses),
+        _ => panic!(),
+    }
 }
 
 fn close(host: &TestHost) {
@@ -142,9 +146,8 @@ fn the_current_value_is_not_copied_for_each_delta() {
     close(&host);
     open(&host, Plan::default());
     let delta = delta("modify", "$.rules[0]", &1);
-    let ((), once) =
-        counted(|| propose(&host, "subagent:a", std::slice::from_ref(&delta)).unwrap());
-    let ((), often) = counted(|| propose(&host, "subagent:b", &vec![delta; 200]).unwrap());
+    let (_, once) = counted(|| propose(&host, "subagent:a", std::slice::from_ref(&delta)).unwrap());
+    let (_, often) = counted(|| propose(&host, "subagent:b", &vec![delta; 200]).unwrap());
     assert!(often < once + 1_000_000, "{often} bytes, and for one {once}");
     let Reply::Portable(it) = host.ask("admin", &Command::Export).unwrap().reply else { panic!() };
     let there = TestHost::default();
@@ -241,9 +244,13 @@ proptest! {
             let parse = || deltas.iter().map(|it| it.2.parse::<Value>().unwrap()).collect::<Vec<_>>();
             let (_, parsed) = counted(parse);
             let (done, proposing) = counted(|| propose(&host, &who, &deltas));
-            prop_assert!(proposing < VISITS_MAX * (parsed + ROUND_BYTES));
+            let merged = if done == Ok(true) { once } else { ROUND_BYTES };
+            prop_assert!(
+                proposing < VISITS_MAX * (merged + parsed),
+                "{proposing} bytes, {parsed} proposed to {merged}"
+            );
             match done {
-                Ok(()) => once += parsed,
+                Ok(_) => once += parsed,
                 Err(code) => {
                     prop_assert_eq!(code, Code::RoundFull);
                     rejected += 1;

@@ -123,16 +123,21 @@ impl<B: Bucket> OpenSession<'_, B> {
         finish(draft, &rounds, AuditAction::CloseRound, number, idempotency_key, reply)
     }
 
-    /// Adds to the stored reply to a close what lost in the round and what was excluded, if it is still
-    /// retained: these are stored with the round only.
+    /// Adds to the stored reply to a close what lost in the round and what was excluded, if it is
+    /// still retained: these are stored with the round only. The size stays that of the first
+    /// reply, also after a redaction.
     fn with_losses(&self, first: Decision) -> Result<Decision, Error> {
         let Decision::Answer(mut outcome) = first else { return Ok(first) };
         if let reply::Reply::Rounds(Reply::Round(round)) = outcome.reply {
             let (number, mut round) = (round.number, *round);
+            let bytes = round.ended.as_ref().map(|it| it.bytes);
             let (mut deltas, mut outcomes) = (Vec::new(), Vec::new());
             if number >= self.stored().rounds()?.oldest {
                 deltas = self.stored().deltas(number)?;
                 (round, outcomes) = self.stored().ended(number)?;
+                if let (Some(ended), Some(bytes)) = (&mut round.ended, bytes) {
+                    ended.bytes = bytes;
+                }
             }
             let closed = Closed::new(round, &deltas, &outcomes);
             outcome.reply = reply::Reply::Rounds(Reply::Closed(Box::new(closed)));

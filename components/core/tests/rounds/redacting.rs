@@ -239,3 +239,18 @@ proptest! {
         prop_assert_eq!(first, then);
     }
 }
+
+/// A close repeated under its request id once answered the size of the redacted state.
+#[test]
+fn a_repeated_close_has_its_first_size_after_a_redaction() {
+    let host = session();
+    open(&host, Plan::default());
+    propose(&host, A, r#"add $.bindings.customer "s3cr3t""#).unwrap();
+    let request_id = Some(request_id("close"));
+    let close_it =
+        Command::Rounds(RoundsCommand::Close(CloseRound { request_id, ..CloseRound::default() }));
+    let first = host.ask(ORCHESTRATOR, &close_it).unwrap();
+    redact(&host, ORCHESTRATOR);
+    let again = host.ask(ORCHESTRATOR, &close_it).unwrap();
+    assert_eq!((again.reply, again.revision), (first.reply, first.revision));
+}

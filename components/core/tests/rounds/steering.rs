@@ -178,6 +178,7 @@ fn previews(it: &Proposed) -> Vec<(Effect, Vec<u32>)> {
 
 #[test]
 fn a_proposal_returns_effects_and_what_outweighs_it() {
+    use Effect::{Appends, Merges, Nothing, Removes, Sets};
     let host = session();
     play(&host, plan(&[], &[]), &[(A, r#"add $.entities [{"id":1,"tags":["x"]}]"#)]);
     open(&host, plan(&[(A, 0.9), (B, 0.2)], &[("$.rules", "union")]));
@@ -193,7 +194,6 @@ fn a_proposal_returns_effects_and_what_outweighs_it() {
         "remove $.entities[0].id",
     ];
     let it = propose_all(&host, A, &many).unwrap();
-    use Effect::{Appends, Merges, Nothing, Removes, Sets};
     let effects: Vec<_> = previews(&it).into_iter().map(|it| it.0).collect();
     assert_eq!(effects, [Sets, Merges, Appends, Nothing, Nothing, Merges, Sets, Nothing, Removes]);
     assert_eq!(it.deltas[0].path.to_string(), "$['bindings']['customer']");
