@@ -9,7 +9,7 @@ use http::{
 use shared_context_codec::Failure;
 
 use super::{
-    Body, Http, METADATA_PATH, code, respond,
+    Body, Http, METADATA_PATH, code, media, respond,
     route::{self, RouteMatch},
     table::{Access, Endpoint},
     trace, whole,
@@ -66,6 +66,11 @@ impl Http {
             if status == StatusCode::METHOD_NOT_ALLOWED {
                 // For MCP without a handshake; other handlers set their own header.
                 response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, OPTIONS"));
+            }
+            if let Some(operation) = operation
+                && status == StatusCode::UNSUPPORTED_MEDIA_TYPE
+            {
+                response.headers_mut().extend([media::wanted(&head.headers, operation)]);
             }
             if status == StatusCode::UNAUTHORIZED {
                 let is_mcp = operation.is_some_and(|it| it.access == Access::Credential);

@@ -1,12 +1,15 @@
 //! Media types: the type of a request's body, and the types that its sender accepts.
 
 use http::{
-    HeaderMap,
-    header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE},
+    HeaderMap, HeaderName, HeaderValue, Method,
+    header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE},
 };
 use shared_context_codec::Failure;
 
-use super::precondition::single;
+use super::{
+    precondition::single,
+    table::{Endpoint, Operation},
+};
 
 /// `application/json`.
 pub(crate) const JSON: &str = "application/json";
@@ -20,6 +23,9 @@ pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 pub(crate) const EVENTS: &str = "text/event-stream";
 /// An error (RFC 9457).
 pub(crate) const PROBLEM: &str = "application/problem+json";
+
+/// The header with the types of a patch (RFC 5789).
+const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
 
 /// Media type of a request's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,9 +81,7 @@ pub(crate) fn of_body(headers: &HeaderMap) -> Result<Option<Media>, Failure> {
 
 /// Returns the media type of the body without its parameters.
 fn essence(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
-    if let Some(encoding) = single(headers, &CONTENT_ENCODING)?
-        && !encoding.eq_ignore_ascii_case("identity")
-    {
+    if single(headers, &CONTENT_ENCODING)?.is_some_and(is_compressed) {
         return Err(unsupported("a compressed body", "no Content-Encoding"));
     }
     let Some(text) = single(headers, &CONTENT_TYPE)? else { return Ok(None) };
@@ -116,12 +120,44 @@ pub(crate) fn wants_events(headers: &HeaderMap) -> bool {
     accepts(headers, EVENTS)
 }
 
-/// Returns true if the client accepts `wanted` by name.
+/// Returns true if the client accepts `wanted` by name, with a weight other than 0.
 fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
     let values = headers.get_all(ACCEPT).iter();
     values.filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(',')).any(|range| {
-        range.split(';').next().is_some_and(|it| it.trim().eq_ignore_ascii_case(wanted))
+        let (name, parameters) = range.split_once(';').unwrap_or((range, ""));
+        name.trim().eq_ignore_ascii_case(wanted) && !parameters.split(';').any(is_zero_weight)
     })
+}
+
+/// Returns true for a parameter such as `q=0.0` (RFC 9110 §12.4.2).
+fn is_zero_weight(parameter: &str) -> bool {
+    let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+    name.trim().eq_ignore_ascii_case("q") && value.trim().parse() == Ok(0.0_f32)
+}
+
+/// Returns true if a `Content-Encoding` is not the plain body.
+fn is_compressed(encoding: &str) -> bool {
+    !encoding.eq_ignore_ascii_case("identity")
+}
+
+/// Returns the header of a 415 that names what its operation takes (RFC 9110 §15.5.16, RFC 5789).
+pub(crate) fn wanted(headers: &HeaderMap, operation: &Operation) -> (HeaderName, HeaderValue) {
+    let (name, types) = match operation {
+        _ if matches!(single(headers, &CONTENT_ENCODING), Ok(Some(it)) if is_compressed(it)) => {
+            (ACCEPT_ENCODING, "identity")
+        }
+        Operation { method, .. } if *method == Method::PATCH => return patch_types(),
+        Operation { endpoint: Endpoint::WriteEntry, .. } => {
+            (ACCEPT, "application/json, text/plain")
+        }
+        _ => (ACCEPT, JSON),
+    };
+    (name, HeaderValue::from_static(types))
+}
+
+/// Returns the header that names the types of a patch.
+pub(crate) fn patch_types() -> (HeaderName, HeaderValue) {
+    (ACCEPT_PATCH, HeaderValue::from_static(MERGE_PATCH))
 }
 
 fn unsupported(got: &str, wanted: &str) -> Failure {
@@ -164,6 +200,17 @@ mod tests {
         assert_eq!(of_body(&HeaderMap::new()).unwrap(), None);
         assert!(of_body(&headers("content-encoding", "gzip")).is_err());
         assert!(of_body(&headers("content-encoding", "identity")).is_ok());
+    }
+
+    /// `text/markdown;q=0` once got Markdown.
+    #[test]
+    fn a_type_of_weight_zero_is_not_accepted() {
+        let accepted = |value| accepted_text(&headers("accept", value));
+        assert_eq!(accepted("text/markdown"), Some(MARKDOWN));
+        assert_eq!(accepted("text/markdown; Q=0.1"), Some(MARKDOWN));
+        assert_eq!(accepted("text/markdown;q=0, text/plain;q=0.001"), Some(TEXT));
+        assert_eq!(accepted("text/plain;charset=utf-8;q=0.000"), None);
+        assert_eq!(accepted("application/json;q=0, text/markdown"), Some(MARKDOWN));
     }
 
     #[test]

@@ -93,6 +93,8 @@ pub use watch::Watch;
 
 /// Path of RFC 9728's metadata document of `/mcp`.
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource/mcp";
+/// The methods of all routes.
+const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// The body of a response.
 #[derive(Debug)]
@@ -219,6 +221,11 @@ impl Http {
         headers: &mut HeaderMap,
     ) -> Result<Response<Body>, Failure> {
         origin::expect_host(head)?;
+        if head.method == Method::OPTIONS && head.uri.path() == "*" {
+            // The server as a whole (RFC 9110 §9.3.7).
+            headers.insert(ALLOW, HeaderValue::from_static(METHODS));
+            return Ok(whole(respond::empty(StatusCode::NO_CONTENT)));
+        }
         let Some(matched) = matched else { return Err(route::unknown(head.uri.path())) };
         let operation = matched.operation.as_ref();
         let Some(operation) = operation.filter(|it| self.offers(it.endpoint)) else {
@@ -347,10 +354,14 @@ impl Http {
         let allow = route::allow(path, |it| self.offers(it));
         let method: String = head.method.as_str().chars().take(20).collect();
         let message = format!("{method} cannot be used here; use one of {allow}");
+        let takes_patches = allow.contains("PATCH");
         if let Ok(allow) = HeaderValue::try_from(allow) {
             headers.insert(ALLOW, allow);
         }
         if head.method == Method::OPTIONS {
+            if takes_patches {
+                headers.extend([media::patch_types()]);
+            }
             return Ok(respond::empty(StatusCode::NO_CONTENT));
         }
         Err(match route::find(path, &head.method).and_then(|it| it.operation) {

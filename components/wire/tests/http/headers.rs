@@ -45,6 +45,34 @@ fn head_returns_the_response_of_get_without_its_body() {
     bench.check("HEAD /v1/sessions/s/shared_context", "", 405, "");
 }
 
+/// RFC 9110 §9.3.7: the asterisk is the server as a whole. It once was 404.
+#[test]
+fn options_of_the_server_returns_all_methods() {
+    let bench = Bench::new();
+    let seen = bench.check("OPTIONS *", "", 204, "");
+    assert_eq!(seen.header("allow"), "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
+    bench.check("GET *", "", 404, "NOT_FOUND");
+}
+
+/// A 415 once did not say in a header what is taken (RFC 9110 §15.5.16, RFC 5789 §2.2).
+#[test]
+fn an_unsupported_media_type_gets_415_with_what_is_taken() {
+    let bench = Bench::new();
+    let check = |target: &str, header: (&str, &str), name: &str, value: &str| {
+        let seen = bench.send(ADMIN_KEY, target, &[header], "{}");
+        assert_eq!((seen.status.as_u16(), seen.header(name)), (415, value), "{target}");
+    };
+    let tool = "POST /v1/sessions/s/shared_context";
+    let xml = ("content-type", "application/xml");
+    check(tool, xml, "accept", "application/json");
+    check(tool, ("content-type", "application/json; charset=utf-16"), "accept", "application/json");
+    check(tool, ("content-encoding", "gzip"), "accept-encoding", "identity");
+    check("PUT /v1/sessions/s/entries/a", xml, "accept", "application/json, text/plain");
+    check("PATCH /v1/sessions/s", xml, "accept-patch", "application/merge-patch+json");
+    let seen = bench.check("OPTIONS /v1/sessions/s", "", 204, "");
+    assert_eq!(seen.header("accept-patch"), "application/merge-patch+json");
+}
+
 #[test]
 fn an_unsupported_method_gets_405_with_allow() {
     let bench = Bench::new();
