@@ -84,10 +84,8 @@ fn propose(host: &TestHost, who: &str, deltas: &[Delta]) -> Result<bool, Code> {
     };
     let proposal = Proposal::new(deltas.iter().map(sent).collect(), None).unwrap();
     let done = host.ask(who, &Command::Rounds(RoundsCommand::Propose(proposal)));
-    match done.map_err(|error| error.code())?.reply {
-        Reply::Rounds(RoundsReply::Proposed(it)) => Ok(it.has_losses),
-        _ => panic!(),
-    }
+    let reply = done.map_err(|error| error.code())?.reply;
+    Ok(matches!(reply, Reply::Rounds(RoundsReply::Proposed(it)) if it.has_losses))
 }
 
 fn close(host: &TestHost) {
