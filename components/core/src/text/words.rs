@@ -379,7 +379,8 @@ mod tests {
         #[test]
         fn any_text_is_read(text in "\\PC{0,40}|[a-zA-Z'’._/ -]{0,60}|[東京ひไ𠀀 a.]{0,20}") {
             let words = read(&text);
-            prop_assert!(words.len() <= text.len());
+            // Each part of a name such as `bB` is a word, and the name is one more.
+            prop_assert!(words.len() <= text.len() + text.len() / 2);
             prop_assert!(!words.contains(&0));
             prop_assert_eq!(&words, &read(&text));
         }
