@@ -22,7 +22,7 @@ use shared_context_core::{
 use support::TestHost;
 
 /// The most visits of a round's deltas and its initial state when it is closed.
-const VISITS_MAX: usize = 8;
+const VISITS_MAX: usize = 9;
 /// The most bytes of a round's deltas and its state together.
 const ROUND_BYTES: usize = (1 << 20) + 262_144;
 
