@@ -7,7 +7,7 @@ use shared_context_core::{Command, Error, Role, ScopeKind};
 
 use crate::{
     action::{ActionInfo, Form, route::Published},
-    form,
+    context, form,
     json::ParseError,
     nearest::nearest,
     project,
@@ -21,6 +21,7 @@ pub fn actions() -> impl Iterator<Item = &'static ActionInfo> {
         store::entries::ACTIONS,
         store::snapshots::ACTIONS,
         rounds::ACTIONS,
+        context::ACTIONS,
         session::ACTIONS,
         project::ACTIONS,
     ];
@@ -33,6 +34,7 @@ pub(crate) fn forms() -> impl Iterator<Item = (&'static ActionInfo, &'static For
         store::entries::FORMS,
         store::snapshots::FORMS,
         rounds::FORMS,
+        context::FORMS,
         session::FORMS,
         project::FORMS,
     ];
@@ -45,6 +47,7 @@ pub fn published() -> impl Iterator<Item = (&'static ActionInfo, &'static Publis
         store::entries::PUBLISHED,
         store::snapshots::PUBLISHED,
         rounds::PUBLISHED,
+        context::PUBLISHED,
         session::PUBLISHED,
         project::PUBLISHED,
     ];

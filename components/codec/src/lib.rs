@@ -9,6 +9,7 @@
 mod action;
 mod actions;
 mod checks;
+mod context;
 mod failure;
 mod feed;
 mod form;
@@ -45,6 +46,11 @@ pub use shared_context_core::Code;
 /// that both return the same errors.
 pub mod parts {
     pub use crate::{checks::limit, store::input::*};
+
+    /// Builders of commands of the context pipeline.
+    pub mod context {
+        pub use crate::context::input::*;
+    }
 
     /// Builders of commands on rounds.
     pub mod rounds {

@@ -3,7 +3,7 @@
 use shared_context_core::{Outcome, Reply, port::Revision};
 
 use crate::{
-    feed,
+    context, feed,
     json::to_vec,
     project, rounds, session,
     store::{entry_replies, snapshot_replies},
@@ -41,7 +41,8 @@ pub(crate) fn encode(outcome: &Outcome) -> Vec<u8> {
         Reply::Inspection(it) => to_vec(&session::replies::inspection(it, revision)),
         Reply::Portable(it) => to_vec(&session::document::DocumentForm::new(it)),
         Reply::Swept => b"{}".to_vec(),
-        Reply::Context(it) => to_vec(&session::replies::context(it, revision)),
+        Reply::RenderedContext(it) => to_vec(&session::replies::context(it, revision)),
+        Reply::Context(it) => context::encode(it, revision),
         Reply::Prompt(it) => to_vec(&session::replies::prompt(it)),
         Reply::Audit(it) => to_vec(&feed::audit(it)),
         Reply::Project(it) => to_vec(&project::project(it, revision)),

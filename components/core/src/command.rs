@@ -6,6 +6,7 @@
 use crate::{
     Error,
     config::{Config, ConfigChange},
+    context,
     key::{Key, Label, Line, Prefix, RequestId},
     kv::Revision,
     participant::Participant,
@@ -112,6 +113,8 @@ pub enum Command {
     },
     /// An operation on the session's rounds.
     Rounds(rounds::Command),
+    /// An operation of the context pipeline.
+    Context(context::Command),
     /// Replaces the values of a key with their digests, in every place they are stored.
     Redact {
         /// The key.
@@ -130,7 +133,7 @@ pub enum Command {
     /// Removes expired entries.
     Sweep,
     /// Renders what the caller may read as text for a prompt.
-    Context {
+    RenderContext {
         /// The budget; [`CONTEXT_TOKENS_DEFAULT`](crate::context::CONTEXT_TOKENS_DEFAULT) when
         /// `None`.
         max_tokens: Option<Tokens>,

@@ -89,6 +89,7 @@ mod session;
 pub use code::Code;
 pub use command::{Batch, Command, Condition, Delete, ProjectCommand, Write, WriteOptions};
 pub use config::Config;
+pub use context::{Command as ContextCommand, Reply as ContextReply};
 pub use error::Error;
 pub use execute::{execute, refuse};
 pub use key::{Key, Label, Line, Prefix, RequestId};

@@ -3,7 +3,7 @@
 use crate::{
     audit::AuditRecord,
     config::Config,
-    context::RenderedContext,
+    context::{self, RenderedContext},
     key::{Key, Label},
     kv::Revision,
     portable::Portable,
@@ -82,8 +82,10 @@ pub enum Reply {
     Portable(Box<Portable>),
     /// The reply to `Sweep`.
     Swept,
+    /// The reply to `RenderContext`.
+    RenderedContext(RenderedContext),
     /// The reply to `Context`.
-    Context(RenderedContext),
+    Context(context::Reply),
     /// The reply to `Prompt`.
     Prompt(Rendered),
     /// The reply to `Audit`.

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::{spin::stubs::Stubs, wrap::World};
 
-    const CORE: [&str; 10] = [
+    const CORE: [&str; 11] = [
         "types",
         "sessions",
         "store",
@@ -112,6 +112,7 @@ mod tests {
         "snapshots",
         "changes",
         "rounds",
+        "context",
         "projects",
         "prompt",
         "tool",

@@ -53,6 +53,8 @@ pub enum System {
     Store,
     /// Rounds of a session, and the state they agree on (spec 11).
     Rounds,
+    /// The context pipeline of a session (spec 16).
+    Context,
     /// Lifecycle of projects.
     Projects,
 }
@@ -61,7 +63,7 @@ impl System {
     /// Returns the kind of scope that the requests of this system are about.
     pub(crate) const fn scope(self) -> ScopeKind {
         match self {
-            Self::Store | Self::Rounds => ScopeKind::Session,
+            Self::Store | Self::Rounds | Self::Context => ScopeKind::Session,
             Self::Projects => ScopeKind::Project,
         }
     }

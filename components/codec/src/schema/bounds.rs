@@ -10,6 +10,7 @@ use shared_context_core::{
         CHANGES_LIMIT_MAX, HISTORY_BYTES_LIMIT_MAX, HISTORY_VERSIONS_LIMIT_MAX, KEYS_LIMIT_MAX,
         REQUESTS_REMEMBERED, SNAPSHOTS_LIMIT_MAX, STORE_TOKENS_LIMIT_MAX, VALUE_TOKENS_LIMIT_MAX,
     },
+    context::{SAMPLE_BYTES_MAX, capacity::Trigger, plan::WINDOW_TOKENS_MAX},
     key::{LINE_CHARS_MAX, REQUEST_ID_CHARS_MAX},
     namespace::NAMESPACE_KEYS_MAX,
     pattern::PATTERNS_MAX,
@@ -20,7 +21,7 @@ use shared_context_core::{
     store::{access::RULES_MAX, expiry::TTL_SECONDS_MAX},
 };
 
-use crate::rounds::DELTA_FORMS;
+use crate::{context::REPORTS, rounds::DELTA_FORMS};
 
 /// Key, with a prefix where the session allows it.
 pub const KEY: &str = "^([a-z0-9_]{1,64}:)?[a-z0-9_]{1,64}$";
@@ -81,7 +82,7 @@ pub(super) fn bind(name: &str, schema: &mut Value) {
         "snapshots_max" => range(0, SNAPSHOTS_LIMIT_MAX),
         "changes_max" => range(REQUESTS_REMEMBERED, CHANGES_LIMIT_MAX),
         "access" => list(RULES_MAX),
-        "estimator" => text(ESTIMATOR),
+        "estimator" | "encoding" => text(ESTIMATOR),
         "max_tokens" | "recommended_tokens" => range(0, u32::MAX),
         "if_version" | "if_revision" | "if_changed_since" | "revision" | "since" => {
             json!({"maximum": u64::MAX})
@@ -108,6 +109,11 @@ pub(super) fn bind(name: &str, schema: &mut Value) {
         "path" => json!({"maxLength": PATH_BYTES_MAX, "pattern": PATH}),
         "provenance" => json!({"minLength": 1, "maxLength": PROVENANCE_CHARS_MAX}),
         "round" => json!({"maximum": u64::MAX}),
+        "window_tokens" => range(1, WINDOW_TOKENS_MAX.0),
+        "reports" => {
+            json!({"items": {"type": "string", "enum": REPORTS.map(Trigger::as_str)}})
+        }
+        "sample" => json!({"maxLength": SAMPLE_BYTES_MAX}),
         // The position of a delta is a text, a revision a number.
         "after" if schema["format"] == "uint64" || schema.get("minimum").is_some() => {
             json!({"maximum": u64::MAX})
@@ -144,6 +150,7 @@ pub(super) fn bind_definition(name: &str, definition: &mut Value) {
             | "round_weight"
             | "round_strategy"
             | "delta"
+            | "window_shares"
     );
     let properties = definition.get_mut("properties").and_then(Value::as_object_mut);
     for (member, schema) in properties.filter(|_| is_of_requests).into_iter().flatten() {
@@ -155,6 +162,7 @@ pub(super) fn bind_definition(name: &str, definition: &mut Value) {
             ("delta", "value") => drop(schema.as_object_mut().map(|it| it.remove("default"))),
             ("access_rule", "keys") => merge(schema, json!({"pattern": KEY_PATTERN})),
             ("namespace", "keys") => merge(schema, json!({"maxItems": NAMESPACE_KEYS_MAX})),
+            ("window_shares", _) => merge(schema, json!({"minimum": 0, "maximum": 100})),
             _ => bind(member, schema),
         }
     }

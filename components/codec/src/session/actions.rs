@@ -85,7 +85,7 @@ actions! {
             if_changed_since: u64,
         }
         answers ContextReply<'_>, UnchangedReply;
-        |it| Ok(Command::Context {
+        |it| Ok(Command::RenderContext {
             max_tokens: it.max_tokens.map(Tokens),
             if_changed_since: it.if_changed_since.map(Revision),
         });

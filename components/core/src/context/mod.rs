@@ -10,8 +10,12 @@ pub mod loading;
 pub mod mention;
 pub mod plan;
 mod render;
+mod request;
 pub mod score;
 mod share;
 
 pub use render::{CONTEXT_TOKENS_DEFAULT, RenderedContext, render};
+pub use request::{
+    Command, PlanWindow, PlannedWindow, Reply, SAMPLE_BYTES_MAX, Sample, SampleEstimate,
+};
 pub use share::Share;

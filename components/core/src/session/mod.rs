@@ -6,6 +6,7 @@
 //! [`Code::ALL`]: crate::Code::ALL
 
 mod changes;
+mod context;
 mod document;
 mod draft;
 mod life;
@@ -94,12 +95,13 @@ impl<B: Bucket> Request<'_, B> {
                 it.changes(*since, *limit, keys.as_ref(), *except_own)
             }
             Command::Rounds(command) => it.rounds(command),
+            Command::Context(command) => it.context(command),
             Command::Redact { key, revision, reason } => it.redact(key, *revision, reason),
             Command::Inspect => it.inspect(),
             Command::Export => it.export(),
             Command::Sweep => it.sweep(),
-            Command::Context { max_tokens, if_changed_since } => {
-                it.context(*max_tokens, *if_changed_since)
+            Command::RenderContext { max_tokens, if_changed_since } => {
+                it.render_context(*max_tokens, *if_changed_since)
             }
             Command::Prompt { participant, max_tokens } => {
                 it.prompt(participant.as_ref(), *max_tokens)

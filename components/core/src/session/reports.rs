@@ -30,7 +30,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         Ok(self.answer(Reply::Prompt(reply)))
     }
 
-    pub(super) fn context(
+    pub(super) fn render_context(
         &self,
         max_tokens: Option<Tokens>,
         if_changed_since: Option<Revision>,
@@ -46,7 +46,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             |text| self.count(text),
             max_tokens.unwrap_or(context::CONTEXT_TOKENS_DEFAULT),
         )?;
-        Ok(self.answer(Reply::Context(reply)))
+        Ok(self.answer(Reply::RenderedContext(reply)))
     }
 
     pub(super) fn inspect(&self) -> Result<Decision, Error> {

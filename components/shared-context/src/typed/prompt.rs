@@ -15,7 +15,7 @@ impl Guest for Component {
         max_tokens: Option<types::Tokens>,
         if_changed_since: Option<u64>,
     ) -> Result<types::Answer, types::Error> {
-        let command = Command::Context {
+        let command = Command::RenderContext {
             max_tokens: max_tokens.map(Tokens),
             if_changed_since: if_changed_since.map(Revision),
         };

@@ -82,6 +82,10 @@ fn requests() -> Vec<(&'static str, Value)> {
         (ANALYSIS, read_batch()),
         (ANALYSIS, json!({"action": "prompt"})),
         (ANALYSIS, json!({"action": "render_context"})),
+        (
+            ANALYSIS,
+            json!({"action": "plan_window", "used_tokens": 164_000, "reports": ["handoff"]}),
+        ),
         (ORCHESTRATOR, round("open_round", open_round())),
         (LEGAL, round("propose_deltas", propose_deltas())),
         (ANALYSIS, round("propose_deltas", other_deltas())),

@@ -63,7 +63,8 @@ Actions: list_keys, read, read_batch, write, write_batch, delete, set_access,
 read_history, changes, snapshot, list_snapshots, read_snapshot, diff_snapshots,
 restore_snapshot, delete_snapshot, open_round, propose_deltas, withdraw_deltas,
 reject_deltas, close_round, read_state, read_deltas, convergence, redact_rounds,
-redact, prompt, show_session; with `--as admin` also audit and inspect.")]
+redact, prompt, plan_window, show_session; with `--as admin` also audit and
+inspect.")]
 pub(crate) struct Arguments {
     /// The session; . is the default one
     session: SessionName,

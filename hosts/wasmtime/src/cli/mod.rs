@@ -37,6 +37,7 @@ mod snapshot;
 mod tls;
 mod variables;
 mod watch;
+mod window;
 
 use std::{
     env,
@@ -114,6 +115,7 @@ enum Command {
     Call(call::Arguments),
     Prompt(call::PromptArguments),
     Context(call::ContextArguments),
+    Window(window::Arguments),
     History(history::Arguments),
     Snapshot(snapshot::Arguments),
     Watch(watch::Arguments),
@@ -166,6 +168,7 @@ fn run(command: Command, output: Output) -> Result<(), Problem> {
         Command::Call(arguments) => call::run(&arguments, output),
         Command::Prompt(arguments) => call::prompt(&arguments, output),
         Command::Context(arguments) => call::context(&arguments, output),
+        Command::Window(arguments) => window::run(&arguments, output),
         Command::History(arguments) => history::run(&arguments, output),
         Command::Snapshot(arguments) => snapshot::run(&arguments, output),
         Command::Watch(arguments) => watch::run(&arguments, output),

@@ -38,6 +38,7 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("redact", &["store.redact"]),
     ("prompt", &["prompt.render"]),
     ("render_context", &["prompt.context"]),
+    ("plan_window", &["context.plan-window"]),
     ("show_session", &["sessions.show"]),
     ("create_session", &["sessions.create"]),
     ("update_session", &["sessions.update"]),
@@ -54,12 +55,13 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
 ];
 
 /// The tests of the interfaces.
-const TESTS: [&str; 8] = [
+const TESTS: [&str; 9] = [
     include_str!("sessions.rs"),
     include_str!("store.rs"),
     include_str!("history.rs"),
     include_str!("snapshots.rs"),
     include_str!("changes.rs"),
+    include_str!("context.rs"),
     include_str!("prompt.rs"),
     include_str!("rounds.rs"),
     include_str!("projects.rs"),

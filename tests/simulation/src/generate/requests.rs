@@ -342,7 +342,7 @@ impl Generator {
 
     /// Returns a request for a session's metadata, audit trail, prompt or export.
     fn administration(&mut self, model: &Model) -> Value {
-        match self.rng.random_range(0..7) {
+        match self.rng.random_range(0..8) {
             0 => json!({"action": "inspect"}),
             1 => json!({"action": "audit", "after": model.revision.saturating_sub(3), "limit": 2}),
             2 => json!({"action": "show_session"}),
@@ -351,8 +351,27 @@ impl Generator {
                 json!({"action": "prompt", "participant": self.pick(&["subagent:b", "orchestrator"])})
             }
             5 => json!({"action": "render_context", "max_tokens": self.pick(&[10, 100, 2_000])}),
-            _ => json!({"action": "export_session"}),
+            6 => json!({"action": "export_session"}),
+            _ => self.plan_window(),
         }
+    }
+
+    fn plan_window(&mut self) -> Value {
+        let mut request = json!({
+            "action": "plan_window",
+            "used_tokens": self.pick(&[0, 159_999, 160_000, 190_000]),
+            "operations": self.pick(&[0, 49, 50]),
+        });
+        match self.rng.random_range(0..4) {
+            0 => request["parts"] = json!({"active": self.pick(&[0, 50_000, 90_000])}),
+            1 => request["sample"] = json!("a sample of the window"),
+            2 => {
+                request["sample"] = json!("");
+                request["encoding"] = json!("o200k_base");
+            }
+            _ => request["reports"] = json!(["handoff"]),
+        }
+        request
     }
 
     fn condition(&mut self, model: &Model, key: &str, request: &mut Map<String, Value>) {

@@ -4,7 +4,8 @@
 use std::rc::Rc;
 
 use shared_context_core::{
-    Caller, Code, Command, Config, Credential, Key, Prefix, Reply, SessionId,
+    Caller, Code, Command, Config, ContextCommand, ContextReply, Credential, Error, Key, Prefix,
+    Reply, SessionId,
     audit::{AuditAction, AuditRecord},
     context,
     namespace::Namespace,
@@ -192,14 +193,25 @@ impl BucketModel {
             Command::Export => {
                 only_admin().map(|()| (revision, Reply::Portable(Box::new(view.portable()))))
             }
-            Command::Context { max_tokens, .. } => {
+            Command::RenderContext { max_tokens, .. } => {
                 let rendered = context::render(
                     view.readable(who),
                     |entry| Ok(view.value_of(entry)),
                     |text| Ok(approximate(text)),
                     max_tokens.unwrap_or(Tokens(2_000)),
                 );
-                Ok((revision, Reply::Context(rendered.map_err(|err| err.code())?)))
+                Ok((revision, Reply::RenderedContext(rendered.map_err(|err| err.code())?)))
+            }
+            Command::Context(ContextCommand::PlanWindow(it)) => {
+                let count = |by: &Estimator, text: &str| match by {
+                    Estimator::Approximate => Ok(approximate(text)),
+                    Estimator::Encoding(_) => {
+                        Err(Error::TokenizerUnavailable { encoding: by.as_str().to_owned() })
+                    }
+                };
+                let planned = it.answer(&Estimator::Approximate, count);
+                let planned = Box::new(planned.map_err(|err| err.code())?);
+                Ok((revision, Reply::Context(ContextReply::Window(planned))))
             }
             Command::Prompt { participant, max_tokens } => {
                 let own = super::state::participant(who);

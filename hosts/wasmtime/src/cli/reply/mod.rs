@@ -10,10 +10,10 @@ mod session;
 mod snapshot;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use serde::{Deserialize, de::DeserializeOwned};
 
-use self::entry::{ReadBatchReply, WriteBatchReply};
 pub(crate) use self::{
     change::{AuditPage, ChangesPage, Commit},
     entry::{DeleteReply, Entry, Listing, ReadReply, RedactReply, RedactRoundsReply, WriteReply},
@@ -22,6 +22,10 @@ pub(crate) use self::{
     snapshot::{
         DeleteSnapshotReply, Diff, ReadSnapshotReply, RestoreReply, SnapshotInfo, Snapshots,
     },
+};
+use self::{
+    entry::{ReadBatchReply, WriteBatchReply},
+    window::WindowReply,
 };
 use super::{
     output::{DIMMED, Output, plain},
@@ -102,6 +106,7 @@ pub(crate) fn human(request: &[u8], reply: &[u8], output: Output) -> Result<Stri
         "changes" => as_human::<ChangesPage>,
         "audit" => as_human::<AuditPage>,
         "prompt" => as_human::<PromptReply>,
+        "plan_window" => as_human::<WindowReply>,
         "inspect" => as_human::<Inspection>,
         "show_session" | "create_session" | "update_session" | "archive_session"
         | "revoke_credentials" => as_human::<Session>,
