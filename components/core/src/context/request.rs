@@ -87,6 +87,11 @@ impl PlanWindow {
         Ok(Self { plan, situation, sample })
     }
 
+    /// Returns the encoding that the request names.
+    pub(crate) fn encoding(&self) -> Option<&Estimator> {
+        self.sample.as_ref().and_then(|it| it.encoding.as_ref())
+    }
+
     /// Answers the request in a session with this estimator. `count` counts a text.
     ///
     /// # Errors

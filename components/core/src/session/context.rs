@@ -13,7 +13,15 @@ impl<B: Bucket> OpenSession<'_, B> {
         let reply = match command {
             Command::PlanWindow(it) => {
                 let count = |by: &_, text: &str| open_session::count(self.tokenizer, by, text);
-                Reply::Window(Box::new(it.answer(&self.meta.estimator, count)?))
+                let planned = it.answer(&self.meta.estimator, count);
+                Reply::Window(Box::new(planned.map_err(|error| match it.encoding() {
+                    Some(named) => open_session::unknown_encoding(
+                        "encoding",
+                        named,
+                        self.tokenizer.encodings(),
+                    ),
+                    None => error,
+                })?))
             }
         };
         Ok(self.answer(reply::Reply::Context(reply)))

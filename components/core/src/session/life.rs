@@ -18,6 +18,7 @@ use crate::{
     scope::SessionId,
     store::Totals,
     time::Timestamp,
+    tokens::Estimator,
 };
 
 impl<B: Bucket> Request<'_, B> {
@@ -44,14 +45,11 @@ impl<B: Bucket> Request<'_, B> {
     pub(super) fn new_meta(&self, config: &Config, latest: u64) -> Result<Meta, Error> {
         config.check()?;
         // Without its tokenizer every write would fail.
-        open_session::count(self.tokenizer, &config.estimator, "").map_err(|_| {
-            let mut known = vec!["approximate".to_owned()];
-            known.extend(self.tokenizer.encodings());
-            Error::malformed(format!(
-                "config.estimator {} is not one this host has; it has {}",
-                config.estimator.as_str(),
-                known.join(", ")
-            ))
+        let count = open_session::count(self.tokenizer, &config.estimator, "");
+        count.map_err(|_| {
+            let known = [Estimator::Approximate.as_str().to_owned()];
+            let known = known.into_iter().chain(self.tokenizer.encodings());
+            open_session::unknown_encoding("config.estimator", &config.estimator, known)
         })?;
         require_admin(self.caller)?;
         let bucket = self.bucket.revision();

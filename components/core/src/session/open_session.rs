@@ -230,3 +230,16 @@ pub(super) fn count(
         }
     }
 }
+
+/// Creates the error for a `member` of a request that names an estimator that the host lacks;
+/// `known` are those it has.
+pub(super) fn unknown_encoding(
+    member: &str,
+    named: &Estimator,
+    known: impl IntoIterator<Item = String>,
+) -> Error {
+    let known: Vec<String> = known.into_iter().collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let named = named.as_str();
+    Error::malformed(format!("{member} {named} is not one this host has; it has {known}"))
+}
