@@ -21,10 +21,7 @@ pub struct Time(pub Timestamp);
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Timestamp(ms) = self.0;
-        let at = i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
-        let at = at.unwrap_or(jiff::Timestamp::MAX);
-        if ms.is_multiple_of(1_000) { write!(f, "{at:.0}") } else { write!(f, "{at:.3}") }
+        self.0.fmt(f)
     }
 }
 

@@ -9,6 +9,8 @@ use crate::{Error, closed_list::closed_list, item::ITEMS_MAX, time::Timestamp, t
 
 /// The highest token budget.
 pub const BUDGET_TOKENS_MAX: Tokens = Tokens(10_000_000);
+/// The highest byte budget: 1 TiB.
+pub const BUDGET_BYTES_MAX: u64 = 1 << 40;
 
 /// The limits of what is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,21 +119,16 @@ impl Budget {
         let reserved_max = u64::from(self.tokens.0).saturating_sub(1);
         let ranges = [
             ("tokens", Some(u64::from(self.tokens.0)), 1, u64::from(BUDGET_TOKENS_MAX.0)),
-            ("bytes", self.bytes, 1, u64::MAX),
+            ("bytes", self.bytes, 1, BUDGET_BYTES_MAX),
             ("items", self.items.map(u64::from), 1, u64::from(ITEMS_MAX)),
             ("reserved", Some(u64::from(self.reserved.0)), 0, reserved_max),
         ];
         for (member, value, min, max) in ranges {
             let Some(value) = value else { continue };
             if value < min || value > max {
-                let range = if max == u64::MAX {
-                    format!("{min} or more")
-                } else {
-                    format!("{min} to {max}")
-                };
                 let less = if member == "reserved" { ", less than budget.tokens" } else { "" };
                 return Err(Error::malformed(format!(
-                    "budget.{member} is {value}; it must be {range}{less}"
+                    "budget.{member} is {value}; it must be {min} to {max}{less}"
                 )));
             }
         }
@@ -149,15 +146,39 @@ impl Budget {
     }
 }
 
+impl Size {
+    /// Returns the sum of both.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        Self {
+            tokens: self.tokens.plus(more.tokens),
+            bytes: self.bytes.saturating_add(more.bytes),
+            items: self.items.saturating_add(more.items),
+        }
+    }
+}
+
 impl Meter {
     /// Creates a meter of an unused budget.
     pub fn new(budget: Budget) -> Self {
         Self { budget, used: Size::default() }
     }
 
+    /// Returns this meter with a lower limit of tokens in all, if it is lower.
+    #[must_use]
+    pub fn capped(&self, tokens: Tokens) -> Self {
+        let tokens = tokens.min(self.budget.usable());
+        Self { budget: Budget { tokens, reserved: Tokens(0), ..self.budget }, used: self.used }
+    }
+
     /// Returns what was taken so far.
     pub fn used(&self) -> Size {
         self.used
+    }
+
+    /// Returns the most tokens of items.
+    pub fn limit(&self) -> Tokens {
+        self.budget.usable()
     }
 
     /// Returns the tokens that are left for items.
@@ -182,11 +203,7 @@ impl Meter {
                 return Err(Overrun { limit, needs, left });
             }
         }
-        self.used = Size {
-            tokens: self.used.tokens.plus(size.tokens),
-            bytes: self.used.bytes.saturating_add(size.bytes),
-            items: self.used.items.saturating_add(size.items),
-        };
+        self.used = self.used.plus(size);
         Ok(())
     }
 }
@@ -247,7 +264,7 @@ mod tests {
         }
         let of = |bytes, items| Budget { bytes, items, ..Budget::of(Tokens(5)) };
         assert_eq!(error(&of(Some(1), Some(2_000))), "");
-        assert_eq!(error(&of(Some(0), None)), "budget.bytes is 0; it must be 1 or more");
+        assert_eq!(error(&of(Some(0), None)), "budget.bytes is 0; it must be 1 to 1099511627776");
         assert_eq!(error(&of(None, Some(0))), "budget.items is 0; it must be 1 to 2000");
         assert_eq!(error(&of(None, Some(2_001))), "budget.items is 2001; it must be 1 to 2000");
     }

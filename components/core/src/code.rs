@@ -60,6 +60,8 @@ pub enum Code {
     ValueTooLarge,
     /// See [`Error::SensitiveValue`].
     SensitiveValue,
+    /// See [`Error::BudgetTooSmall`].
+    BudgetTooSmall,
     /// See [`Error::VersionConflict`].
     VersionConflict,
     /// See [`RoundError::IdentityConflict`].
@@ -77,7 +79,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::Unauthenticated,
         Self::MalformedRequest,
         Self::InvalidKey,
@@ -105,6 +107,7 @@ impl Code {
         Self::TokenizerUnavailable,
         Self::ValueTooLarge,
         Self::SensitiveValue,
+        Self::BudgetTooSmall,
         Self::VersionConflict,
         Self::IdentityConflict,
         Self::StoreFull,
@@ -143,6 +146,7 @@ impl Code {
             Self::PathExists => "PATH_EXISTS",
             Self::ValueTooLarge => "VALUE_TOO_LARGE",
             Self::SensitiveValue => "SENSITIVE_VALUE",
+            Self::BudgetTooSmall => "BUDGET_TOO_SMALL",
             Self::VersionConflict => "VERSION_CONFLICT",
             Self::IdentityConflict => "IDENTITY_CONFLICT",
             Self::StoreFull => "STORE_FULL",
@@ -184,6 +188,7 @@ impl Code {
             Self::TokenizerUnavailable => "this host cannot count tokens as the session does",
             Self::ValueTooLarge => "the value is over the limit of one entry",
             Self::SensitiveValue => "the value looks like a secret or personal data",
+            Self::BudgetTooSmall => "what must be shown does not fit the budget",
             Self::VersionConflict => "the entry is not as the condition says",
             Self::IdentityConflict => "the term is bound to another concept",
             Self::StoreFull => "the write would take the store over its limit",

@@ -28,6 +28,8 @@ pub const ID_CHARS_MAX: usize = 200;
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 /// The most selectors of a source.
 pub const SELECTORS_MAX: usize = 16;
+/// The most ids that a source has in other systems.
+pub const NATIVE_IDS_MAX: usize = 16;
 /// The most ids that an item depends on.
 pub const DEPENDS_ON_MAX: usize = 64;
 /// The range of an item's importance.
@@ -111,7 +113,7 @@ impl Item {
     /// # Errors
     ///
     /// [`Error::Malformed`], naming the item and the member, for the first of: an invalid `id`, no
-    /// target, an `importance` out of range, too many selectors or dependencies, a dependency on or
+    /// target, an `importance` out of range, too many selectors, native ids or dependencies, a dependency on or
     /// a pair with itself, a text over its limit, tokens that cannot belong to the text, a digest
     /// that has not the form `sha256:` and 64 hexadecimal digits.
     ///
@@ -131,6 +133,7 @@ impl Item {
         }
         let counts = [
             ("selectors", self.source.selectors.len(), SELECTORS_MAX),
+            ("native_ids", self.source.native_ids.len(), NATIVE_IDS_MAX),
             ("depends_on", self.depends_on.len(), DEPENDS_ON_MAX),
         ];
         for (member, count, max) in counts {

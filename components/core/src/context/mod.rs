@@ -1,8 +1,9 @@
-//! What an agent is shown: the plan of its context window, the scores of items, and the working
-//! memory as text (spec 16).
+//! What an agent is shown: the plan of its context window, the scores of items, assemblies, and the
+//! working memory as text (spec 16).
 //!
 //! Everything here is a function of its arguments. Nothing is stored.
 
+pub mod assembly;
 pub mod capacity;
 pub mod dependency;
 pub mod kinds;
@@ -12,6 +13,7 @@ pub mod plan;
 mod render;
 mod request;
 pub mod score;
+pub mod segment;
 mod share;
 
 pub use render::{CONTEXT_TOKENS_DEFAULT, RenderedContext, render};

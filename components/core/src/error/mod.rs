@@ -137,6 +137,13 @@ pub enum Error {
         /// What it looks like.
         kind: &'static str,
     },
+    /// What an assembly must show does not fit its budget.
+    BudgetTooSmall {
+        /// The name of the limit that is exceeded.
+        limit: &'static str,
+        /// The least that the limit must be.
+        needed: u64,
+    },
     /// The entry does not satisfy the condition of the request.
     VersionConflict {
         /// The key.
@@ -234,6 +241,7 @@ impl Error {
             Self::KeyNotFound { .. } => Code::KeyNotFound,
             Self::ValueTooLarge { .. } => Code::ValueTooLarge,
             Self::SensitiveValue { .. } => Code::SensitiveValue,
+            Self::BudgetTooSmall { .. } => Code::BudgetTooSmall,
             Self::VersionConflict { .. } => Code::VersionConflict,
             Self::StoreFull { .. } => Code::StoreFull,
             Self::Unread(_) | Self::Unstored(_) | Self::InDoubt(_) | Self::Overtaken => {
@@ -354,6 +362,11 @@ impl fmt::Display for Error {
                 f,
                 "value looks as if it held {kind}, which this session does not store; \
                  write a role, a record id or a reference instead"
+            ),
+            Self::BudgetTooSmall { limit, needed } => write!(
+                f,
+                "the task and the items that are always shown need budget.{limit} of {needed} or \
+                 more; raise it, or pin fewer items"
             ),
             Self::VersionConflict { key, current_version: 0, .. } => write!(
                 f,

@@ -1,0 +1,294 @@
+//! Assembly: chooses among candidates what an agent is shown, and puts it in order (spec 16.10 to
+//! 16.13).
+//!
+//! `screen` leaves out what cannot be shown, `rank` orders the rest, `select` keeps to the budget,
+//! `blocks` writes the text, and `document` writes the envelope.
+//!
+//! # Invariants
+//!
+//! - An assembly never exceeds its budget, and has no item that its target may not see.
+//! - Every candidate is either selected or omitted with a reason, once.
+//! - The same request at the same time gives the same bytes.
+
+mod blocks;
+mod document;
+mod rank;
+mod screen;
+mod select;
+mod units;
+
+use std::collections::BTreeSet;
+
+use super::{
+    kinds::{Place, Purpose},
+    plan::WindowPlan,
+    segment::Segment,
+};
+use crate::{
+    Error,
+    budget::{Budget, Limit, Omission, Overrun, Size},
+    closed_list::closed_list,
+    item::{self, Item, Kind, ListedKind, Target},
+    text::Score,
+    time::Timestamp,
+    tokens::Tokens,
+};
+
+pub use blocks::Block;
+pub use document::{ENVELOPE_FORMAT, Heading};
+pub use rank::Ranking;
+
+/// The longest task, in bytes.
+pub const TASK_BYTES_MAX: usize = 65_536;
+/// The most bytes of the texts of all items: 2 MiB.
+pub const ITEMS_BYTES_MAX: usize = 2 << 20;
+/// The budget when none is given (spec 16.10).
+pub const BUDGET_TOKENS_DEFAULT: Tokens = Tokens(50_000);
+
+closed_list! {
+    /// What decides the order in which candidates are taken.
+    RankBy "rank_by" {
+        Both "both": "The way of loading that the score asks for, then relevance.";
+        Score "score": "The score alone; what it does not preload is left out.";
+        Relevance "relevance": "The relevance to the task alone.";
+    }
+}
+
+closed_list! {
+    /// The format of an assembled text.
+    Format "format" {
+        Markdown "markdown": "Markdown with a heading for each item.";
+        Text "text": "Plain text with a line above each item.";
+        RelevantContext "relevant_context": "Text between <relevant_context> tags, then the task.";
+    }
+}
+
+/// The rules of an assembly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    /// The limits of the assembly.
+    pub budget: Budget,
+    /// The target that will see it.
+    pub target: Target,
+    /// The place where it will be shown.
+    pub place: Place,
+    /// Its purpose.
+    pub purpose: Purpose,
+    /// The order in which candidates are taken.
+    pub rank_by: RankBy,
+    /// The least relevance of an item that is not pinned.
+    pub relevance_min: Score,
+    /// The format of the text.
+    pub format: Format,
+    /// The ids of items that are always shown.
+    pub pinned: BTreeSet<String>,
+    /// The ids of items that the agent no longer needs.
+    pub pruned: BTreeSet<String>,
+    /// The plan of the window, and the tokens used in it. Without one, only the size of an item
+    /// decides how it is loaded.
+    pub window: Option<(WindowPlan, Tokens)>,
+}
+
+impl Default for Rules {
+    /// Returns the rules of a request that sets none.
+    fn default() -> Self {
+        Self {
+            budget: Budget::of(BUDGET_TOKENS_DEFAULT),
+            target: Target::Model,
+            place: Place::MessageHistory,
+            purpose: Purpose::Task,
+            rank_by: RankBy::Both,
+            relevance_min: Score(0),
+            format: Format::Markdown,
+            pinned: BTreeSet::new(),
+            pruned: BTreeSet::new(),
+            window: None,
+        }
+    }
+}
+
+/// What is assembled: a task, the candidates, and the rules.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The task or question; may be empty.
+    pub task: &'a str,
+    /// The candidates, which [`check`] accepted.
+    pub items: &'a [Item],
+    /// The rules.
+    pub rules: &'a Rules,
+    /// The previous assembly; [`Previous::default`] without one.
+    pub previous: &'a Previous,
+    /// The current time.
+    pub now: Timestamp,
+}
+
+/// What an assembly knows of an earlier one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Previous {
+    /// Its blocks, in the order of the text.
+    pub blocks: Vec<PreviousBlock>,
+    /// The ids of the candidates that did not fit.
+    pub passed_over: BTreeSet<String>,
+    /// The tokens of its budget without the reserve.
+    pub usable: Tokens,
+}
+
+/// A block of an earlier assembly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreviousBlock {
+    /// The id of its item; `None` for the task.
+    pub item: Option<String>,
+    /// The digest of its text.
+    pub digest: String,
+}
+
+/// The fate of a candidate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its score and relevance, and how it is loaded; `None` if it was left out before.
+    pub ranking: Option<Ranking>,
+    /// Its place among the candidates that were taken in order, from 1; `None` if it was left out
+    /// before.
+    pub rank: Option<u32>,
+    /// Why it was left out; `None` if it was selected.
+    pub omission: Option<Omission>,
+}
+
+/// An assembly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assembly {
+    /// The outcome of every candidate, in the order of the request.
+    pub candidates: Vec<Candidate>,
+    /// The selected items and the task, in the order of the text.
+    pub blocks: Vec<Block>,
+    /// The text.
+    pub text: String,
+    /// What was taken from the budget. The task and the frame count as tokens and bytes.
+    pub used: Size,
+    /// The tokens of the blocks at the beginning that are the same as in the previous assembly.
+    pub reused_prefix: Tokens,
+    /// True if what was selected before was reconsidered, because something important did not fit
+    /// beside it.
+    pub is_replanned: bool,
+}
+
+/// Validates the task, the items and the rules of a request.
+///
+/// # Errors
+///
+/// [`Error::Malformed`] for the first of: a task over its limit, more than 2,000 items or an
+/// invalid one, texts over their limit together, a budget out of range, an id in `pinned` or
+/// `pruned` that no item has or that is in both.
+pub fn check(task: &str, items: &[Item], rules: &Rules) -> Result<(), Error> {
+    if task.len() > TASK_BYTES_MAX {
+        return Err(Error::malformed(format!(
+            "task has {} bytes, at most {TASK_BYTES_MAX} fit; state the task, and send the rest as \
+             items",
+            task.len()
+        )));
+    }
+    item::check_all(items)?;
+    let bytes = items.iter().filter_map(Item::text).map(str::len).fold(0, usize::saturating_add);
+    if bytes > ITEMS_BYTES_MAX {
+        return Err(Error::malformed(format!(
+            "the texts of the items have {bytes} bytes, at most {ITEMS_BYTES_MAX} fit; send \
+             references for the largest"
+        )));
+    }
+    rules.budget.check()
+}
+
+/// Validates the ids in `pinned` and `pruned`. The ids of entries are known only once they are
+/// loaded.
+///
+/// # Errors
+///
+/// [`Error::Malformed`] for the first id that no item has, or that is in both lists.
+pub fn check_ids(items: &[Item], rules: &Rules) -> Result<(), Error> {
+    let known: BTreeSet<&str> = crate::order::set(items.iter().map(|it| it.id.as_str()));
+    let shown = |id: &str| -> String { id.chars().take(80).collect() };
+    for (member, ids) in [("pinned", &rules.pinned), ("pruned", &rules.pruned)] {
+        if let Some(id) = ids.iter().find(|it| !known.contains(it.as_str())) {
+            return Err(Error::malformed(format!(
+                "{member} has {:?}, which is the id of no item; take it out, or send the item",
+                shown(id)
+            )));
+        }
+    }
+    match rules.pinned.intersection(&rules.pruned).next() {
+        Some(id) => Err(Error::malformed(format!(
+            "{:?} is both pinned and pruned; name it once",
+            shown(id)
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Assembles the request. `count` counts the tokens of a text.
+///
+/// # Errors
+///
+/// Errors of `count`; [`Error::BudgetTooSmall`] if the task and the items that are always shown do
+/// not fit.
+pub fn assemble(
+    request: &Request<'_>,
+    count: &dyn Fn(&str) -> Result<Tokens, Error>,
+) -> Result<Assembly, Error> {
+    let Request { items, rules, .. } = *request;
+    let fixed = fixed(items, rules);
+    let mut omissions = screen::screen(request, &fixed);
+    let units = units::units(items);
+    screen::spread(items, &units, &mut omissions);
+    let rankings = rank::rank(request, &fixed, &mut omissions);
+    screen::spread(items, &units, &mut omissions);
+    let frame = blocks::Frame::new(request);
+    let mut sizes = Vec::with_capacity(items.len());
+    for (item, omission) in items.iter().zip(&omissions) {
+        sizes.push(if omission.is_none() { frame.size(item, count)? } else { Size::default() });
+    }
+    let selection = select::Selection {
+        request,
+        units: &units,
+        fixed: &fixed,
+        sizes: &sizes,
+        rankings: &rankings,
+        overhead: frame.overhead(count)?,
+    };
+    let selected = selection.select(&mut omissions)?;
+    let written = frame.write(&selected.order, &sizes, count)?;
+    let reused_prefix = blocks::reused(&written.blocks, &request.previous.blocks);
+    let candidates = omissions.into_iter().zip(rankings).zip(selected.ranks);
+    Ok(Assembly {
+        candidates: candidates
+            .map(|((omission, ranking), rank)| Candidate { ranking, rank, omission })
+            .collect(),
+        blocks: written.blocks,
+        text: written.text,
+        used: selected.used,
+        reused_prefix,
+        is_replanned: selected.is_replanned,
+    })
+}
+
+/// Returns which items are always shown: instructions and policies, pinned items, and the last
+/// message of the user.
+fn fixed(items: &[Item], rules: &Rules) -> Vec<bool> {
+    let is_message = |it: &Item| it.kind == Kind::Listed(ListedKind::UserMessage);
+    let last = items.iter().rposition(is_message);
+    let is_fixed = |(place, it): (usize, &Item)| {
+        Segment::of(&it.kind) == Segment::System
+            || Some(place) == last
+            || rules.pinned.contains(&it.id)
+    };
+    items.iter().enumerate().map(is_fixed).collect()
+}
+
+/// Creates the error for fixed items that do not fit.
+fn too_small(overrun: &Overrun, needed: Size, budget: &Budget) -> Error {
+    let needed = match overrun.limit {
+        Limit::Tokens => needed.tokens.plus(budget.reserved).0.into(),
+        Limit::Bytes => needed.bytes,
+        Limit::Items => needed.items.into(),
+    };
+    Error::BudgetTooSmall { limit: overrun.limit.as_str(), needed }
+}
