@@ -4,6 +4,7 @@
 //! [`document`].
 
 pub mod bounds;
+pub mod context;
 
 use std::mem;
 
@@ -74,7 +75,10 @@ fn request(action: &ActionInfo, form: &Form, generator: &mut SchemaGenerator) ->
         match name.as_str() {
             "action" => *schema = json!({"const": action.name}),
             "keys" => bounds::bind_keys(action.name, schema),
-            _ => bounds::bind(name, schema),
+            _ => match context::of_member(action.name, name) {
+                Some(bounds) => bounds::merge(schema, bounds),
+                None => bounds::bind(name, schema),
+            },
         }
     }
     let required: Vec<&str> = ["action"].iter().chain(action.required).copied().collect();

@@ -49,7 +49,7 @@ fn of_sessions() -> Vec<Error> {
         Error::InvalidKey { key: "Open Questions".to_owned(), has_prefix: false },
         Error::FormatTooNew {
             format: "shared-context/session/9".to_owned(),
-            known: "shared-context/session/2",
+            known: "shared-context/session/3",
         },
         Error::DocumentAltered { place: "entries.3 (scope)".to_owned() },
         Error::SessionNotFound { session: session.clone() },
@@ -67,6 +67,14 @@ fn of_sessions() -> Vec<Error> {
         Error::SnapshotExists { label: label() },
         Error::SnapshotLimit { snapshots: 32, snapshots_max: 32 },
         Error::KeyNotFound { key: key("scope") },
+        Error::EnvelopeNotFound { id: "ENV-3".to_owned() },
+        Error::MissingNotFound { id: "MIS-9".to_owned() },
+        Error::BudgetTooSmall { limit: "tokens", needed: 1_840 },
+        Error::EnvelopeLimit {
+            message: "200 reports of missing context are open, at most 200 may be; answer some of \
+                      them first"
+                .to_owned(),
+        },
         Error::TokenizerUnavailable { encoding: "o200k_base".to_owned() },
         Error::ValueTooLarge { tokens: Tokens(1_204), tokens_max: Tokens(1_000) },
         Error::SensitiveValue { kind: "an access key or token" },

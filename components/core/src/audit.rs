@@ -114,6 +114,14 @@ audit_actions! {
     CloseRound "close_round": Info, Entry;
     /// Replaced texts in rounds with markers.
     RedactRounds "redact_rounds": Notice, Entry;
+    /// Assembled a context and kept its envelope.
+    AssembleContext "assemble_context": Info, Entry;
+    /// Recorded where a context became visible.
+    RecordInjection "record_injection": Info, Entry;
+    /// Reported missing context.
+    ReportMissing "report_missing": Info, Entry;
+    /// Answered missing context.
+    AnswerMissing "answer_missing": Info, Entry;
     /// Created the session.
     CreateSession "create_session": Notice, Everything;
     /// Created the session from an exported document.

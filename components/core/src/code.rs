@@ -48,6 +48,10 @@ pub enum Code {
     RoundNotFound,
     /// See [`RoundError::DeltaNotFound`].
     DeltaNotFound,
+    /// See [`Error::EnvelopeNotFound`].
+    EnvelopeNotFound,
+    /// See [`Error::MissingNotFound`].
+    MissingNotFound,
     /// See [`Error::KeyNotFound`].
     KeyNotFound,
     /// See [`RoundError::PathNotFound`].
@@ -72,6 +76,8 @@ pub enum Code {
     RoundFull,
     /// See [`RoundError::StateTooLarge`].
     StateTooLarge,
+    /// See [`Error::EnvelopeLimit`].
+    EnvelopeLimit,
     /// See [`Error::Unread`], [`Error::Unstored`], [`Error::InDoubt`] and
     /// [`Error::Overtaken`].
     StorageUnavailable,
@@ -79,7 +85,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 37] = [
         Self::Unauthenticated,
         Self::MalformedRequest,
         Self::InvalidKey,
@@ -101,6 +107,8 @@ impl Code {
         Self::RoundNotOpen,
         Self::RoundNotFound,
         Self::DeltaNotFound,
+        Self::EnvelopeNotFound,
+        Self::MissingNotFound,
         Self::KeyNotFound,
         Self::PathNotFound,
         Self::PathExists,
@@ -113,6 +121,7 @@ impl Code {
         Self::StoreFull,
         Self::RoundFull,
         Self::StateTooLarge,
+        Self::EnvelopeLimit,
         Self::StorageUnavailable,
     ];
 
@@ -140,6 +149,9 @@ impl Code {
             Self::RoundNotOpen => "ROUND_NOT_OPEN",
             Self::RoundNotFound => "ROUND_NOT_FOUND",
             Self::DeltaNotFound => "DELTA_NOT_FOUND",
+            Self::EnvelopeNotFound => "ENVELOPE_NOT_FOUND",
+            Self::MissingNotFound => "MISSING_NOT_FOUND",
+            Self::EnvelopeLimit => "ENVELOPE_LIMIT",
             Self::TokenizerUnavailable => "TOKENIZER_UNAVAILABLE",
             Self::KeyNotFound => "KEY_NOT_FOUND",
             Self::PathNotFound => "PATH_NOT_FOUND",
@@ -182,6 +194,9 @@ impl Code {
             Self::RoundNotOpen => "no round is open",
             Self::RoundNotFound => "nothing is known of this round, or no longer",
             Self::DeltaNotFound => "the open round has no such delta",
+            Self::EnvelopeNotFound => "there is no such envelope, or no longer",
+            Self::MissingNotFound => "there is no such missing context, or no longer",
+            Self::EnvelopeLimit => "the session keeps no more of the context pipeline",
             Self::KeyNotFound => "the key does not exist",
             Self::PathNotFound => "there is no such place in the state",
             Self::PathExists => "the state has this place already, with another value",

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     config::Config,
+    context::kept::KeptContext,
     key::Key,
     kv::Revision,
     rounds::RoundHistory,
@@ -33,6 +34,8 @@ pub struct Portable {
     pub snapshots: Vec<Snapshot>,
     /// The retained history of its rounds.
     pub rounds: RoundHistory,
+    /// What it keeps of the context pipeline.
+    pub context: KeptContext,
     /// The values of all versions, by key and the revision that wrote them.
     pub values: BTreeMap<(Key, Revision), String>,
 }

@@ -26,15 +26,20 @@ const NEVER_TOGETHER: [(&str, &str, &str); 23] = [
     ("ROUND_OPEN", "ROUND_NOT_OPEN", "a round is open or it is not"),
     ("ROUND_NOT_OPEN", "ROUND_NOT_FOUND", "what needs an open round names none"),
     ("ROUND_NOT_FOUND", "DELTA_NOT_FOUND", "deltas are named of the open round only"),
-    ("DELTA_NOT_FOUND", "KEY_NOT_FOUND", "a round has no keys"),
+    ("DELTA_NOT_FOUND", "ENVELOPE_NOT_FOUND", "a round has no envelopes"),
+    ("ENVELOPE_NOT_FOUND", "MISSING_NOT_FOUND", "an answer names no envelope"),
+    ("MISSING_NOT_FOUND", "KEY_NOT_FOUND", "missing context has no key"),
     ("KEY_NOT_FOUND", "PATH_NOT_FOUND", "what names a path names no key"),
     ("PATH_NOT_FOUND", "PATH_EXISTS", "a place is there or it is not"),
     ("PATH_EXISTS", "TOKENIZER_UNAVAILABLE", "the tokens of a state are not counted"),
     ("TOKENIZER_UNAVAILABLE", "VALUE_TOO_LARGE", "what cannot be counted is not too large"),
+    ("SENSITIVE_VALUE", "BUDGET_TOO_SMALL", "an assembly writes no entry"),
+    ("BUDGET_TOO_SMALL", "VERSION_CONFLICT", "an assembly has no condition"),
     ("VERSION_CONFLICT", "IDENTITY_CONFLICT", "a place has no version"),
     ("IDENTITY_CONFLICT", "STORE_FULL", "the store holds no state"),
     ("STORE_FULL", "ROUND_FULL", "the store holds no deltas"),
     ("ROUND_FULL", "STATE_TOO_LARGE", "a round that is closed takes no deltas"),
+    ("STATE_TOO_LARGE", "ENVELOPE_LIMIT", "a state has no envelopes"),
 ];
 
 /// Returns one message for each gap; none if the cases are complete.

@@ -194,7 +194,7 @@ fn a_session_is_carried_elsewhere_as_a_document() {
     let altered = document.replace("Find the parameter.", "Find the passphrase");
     let refused = place.piped(&["import", "-", "--as", "d"], &altered);
     check_refused(refused, 1, &["DOCUMENT_ALTERED", "values."]);
-    let newer = document.replace("shared-context/session/1", "shared-context/session/3");
+    let newer = document.replace("shared-context/session/1", "shared-context/session/9");
     check_refused(place.piped(&["import", "-", "--as", "d"], &newer), 1, &["FORMAT_TOO_NEW"]);
     place.refused(&["import", &place.file("none")], 2, "USAGE", &["name a file"]);
     place.refused(&["export", "a", "-o", "/no/such/x"], 2, "FILE_NOT_WRITTEN", &["folder"]);

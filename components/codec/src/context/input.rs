@@ -1,14 +1,24 @@
 //! Builders of commands of the context pipeline (spec 16).
 
 use shared_context_core::{
-    Command, ContextCommand, Error,
+    Command, ContextCommand, Error, Role, ScopeKind,
     context::{
-        PlanWindow, Sample, Share,
+        AnswerMissing, AssembleContext, ListMissing, PlanWindow, RecordInjection, ReportMissing,
+        Sample, Share,
+        assembly::{Format, RankBy, Rules},
         capacity::{Situation, Trigger},
-        plan::{Allocation, Part, Parts},
+        kept::{KeptId, Missing},
+        kinds::{MissingKind, Place, Purpose},
+        plan::{Allocation, Part, Parts, WINDOW_TOKENS_DEFAULT, WindowPlan},
     },
+    item::Target,
+    pattern::KeyPattern,
+    text::Score,
     tokens::Tokens,
 };
+
+use super::forms::{BudgetForm, ItemForm, WindowForm};
+use crate::{actions, checks};
 
 /// The triggers that a client reports. The system sees the others itself.
 pub(crate) const REPORTS: [Trigger; 5] = [
@@ -73,6 +83,190 @@ pub fn plan_window(it: WindowInput) -> Result<Command, Error> {
     let window = it.window_tokens.map(Tokens);
     let request = PlanWindow::new(window, &allocation, situation, sample)?;
     Ok(Command::Context(ContextCommand::PlanWindow(Box::new(request))))
+}
+
+/// A request to assemble a context, not yet validated.
+#[derive(Debug, Default)]
+pub(crate) struct AssembleInput {
+    pub(crate) task: Option<String>,
+    pub(crate) items: Vec<ItemForm>,
+    pub(crate) entries: Option<String>,
+    pub(crate) round_state: Option<bool>,
+    pub(crate) pinned: Vec<String>,
+    pub(crate) pruned: Vec<String>,
+    pub(crate) budget: BudgetForm,
+    pub(crate) window: Option<WindowForm>,
+    pub(crate) target: Option<String>,
+    pub(crate) place: Option<String>,
+    pub(crate) purpose: Option<String>,
+    pub(crate) rank_by: Option<String>,
+    pub(crate) relevance_min: Option<f64>,
+    pub(crate) format: Option<String>,
+    pub(crate) previous: Option<String>,
+    pub(crate) keep: Option<bool>,
+}
+
+/// Builds the command to assemble a context.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub(crate) fn assemble(it: AssembleInput) -> Result<Command, Error> {
+    let (mut items, mut uncounted) = (Vec::with_capacity(it.items.len()), Vec::new());
+    for (place, form) in it.items.into_iter().enumerate() {
+        let (item, is_uncounted) = form.item()?;
+        uncounted.extend(is_uncounted.then_some(place));
+        items.push(item);
+    }
+    let defaults = Rules::default();
+    let window = it.window.map(|it| {
+        let window = it.window_tokens.map_or(WINDOW_TOKENS_DEFAULT, Tokens);
+        let plan = WindowPlan::new(window, &Allocation::default())?;
+        Ok::<_, Error>((plan, Tokens(it.used_tokens.unwrap_or(0))))
+    });
+    let previous = it.previous.as_deref().map(|it| KeptId::parse_envelope("previous", it));
+    let request = AssembleContext {
+        task: it.task.unwrap_or_default(),
+        items,
+        uncounted,
+        entries: it.entries.as_deref().map(KeyPattern::parse).transpose()?,
+        has_round_state: it.round_state.unwrap_or(false),
+        rules: Rules {
+            budget: it.budget.budget(defaults.budget.tokens),
+            target: named(it.target, Target::parse, defaults.target)?,
+            place: named(it.place, Place::parse, defaults.place)?,
+            purpose: named(it.purpose, Purpose::parse, defaults.purpose)?,
+            rank_by: named(it.rank_by, RankBy::parse, defaults.rank_by)?,
+            relevance_min: it.relevance_min.map_or(Ok(Score(0)), relevance)?,
+            format: named(it.format, Format::parse, defaults.format)?,
+            pinned: it.pinned.into_iter().collect(),
+            pruned: it.pruned.into_iter().collect(),
+            window: window.transpose()?,
+        },
+        previous: previous.transpose()?,
+        keeps: it.keep.unwrap_or(false),
+    };
+    request.check()?;
+    Ok(Command::Context(ContextCommand::Assemble(Box::new(request))))
+}
+
+/// Builds the command to assemble a context from the JSON object of the request, without `action`.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub fn assemble_json(request: &str) -> Result<Command, Error> {
+    let members = request.trim_start().strip_prefix('{').unwrap_or(request);
+    let comma = if members.trim_start().starts_with('}') { "" } else { "," };
+    let request = format!("{{\"action\":\"assemble_context\"{comma}{members}");
+    actions::command(ScopeKind::Session, Role::Orchestrator, request.as_bytes())
+}
+
+/// Parses a name of a closed list, or returns the default.
+fn named<T>(
+    name: Option<String>,
+    parse: impl Fn(&str) -> Result<T, Error>,
+    default: T,
+) -> Result<T, Error> {
+    name.map_or(Ok(default), |it| parse(&it))
+}
+
+/// Parses the least relevance.
+fn relevance(it: f64) -> Result<Score, Error> {
+    let share = Share::from_percent(it * 100.0).ok().filter(|_| it <= 1.0);
+    let units = share.and_then(|it| u16::try_from(it.0).ok());
+    units.map(Score).ok_or_else(|| {
+        Error::malformed(format!("relevance_min is {it}; it must be 0 to 1, for example 0.3"))
+    })
+}
+
+/// Builds the command to read an envelope.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub fn read_envelope(envelope: &str) -> Result<Command, Error> {
+    let id = KeptId::parse_envelope("envelope", envelope)?;
+    Ok(Command::Context(ContextCommand::ReadEnvelope(id)))
+}
+
+/// Builds the command to export the evidence of an envelope.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub fn export_evidence(envelope: &str) -> Result<Command, Error> {
+    let id = KeptId::parse_envelope("envelope", envelope)?;
+    Ok(Command::Context(ContextCommand::ExportEvidence(id)))
+}
+
+/// Builds the command to record an injection.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub fn record_injection(
+    envelope: &str,
+    place: &str,
+    target: Option<&str>,
+    request_id: Option<&str>,
+) -> Result<Command, Error> {
+    let it = RecordInjection {
+        envelope: KeptId::parse_envelope("envelope", envelope)?,
+        place: Place::parse(place)?,
+        target: target.map_or(Ok(Target::Model), Target::parse)?,
+    };
+    let command = Command::Context(ContextCommand::RecordInjection(it));
+    Ok(checks::named(checks::request_id(request_id)?, command))
+}
+
+/// Builds the command to report missing context.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub fn report_missing(
+    kind: &str,
+    text: String,
+    envelope: Option<&str>,
+    request_id: Option<&str>,
+) -> Result<Command, Error> {
+    Missing::check_text("text", &text)?;
+    let envelope = envelope.map(|it| KeptId::parse_envelope("envelope", it)).transpose()?;
+    let it = ReportMissing { kind: MissingKind::parse(kind)?, text, envelope };
+    let command = Command::Context(ContextCommand::ReportMissing(it));
+    Ok(checks::named(checks::request_id(request_id)?, command))
+}
+
+/// Builds the command to answer missing context.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub fn answer_missing(
+    missing: &str,
+    answer: String,
+    request_id: Option<&str>,
+) -> Result<Command, Error> {
+    Missing::check_text("answer", &answer)?;
+    let it = AnswerMissing { missing: KeptId::parse_missing("missing", missing)?, answer };
+    let command = Command::Context(ContextCommand::AnswerMissing(it));
+    Ok(checks::named(checks::request_id(request_id)?, command))
+}
+
+/// Builds the command to list missing context: what is `open`, what is `answered`, or all.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub fn list_missing(state: Option<&str>) -> Result<Command, Error> {
+    let is_answered = match state {
+        None => None,
+        Some("open") => Some(false),
+        Some("answered") => Some(true),
+        Some(_) => return Err(Error::malformed("state must be open or answered")),
+    };
+    Ok(Command::Context(ContextCommand::ListMissing(ListMissing { is_answered })))
 }
 
 /// Parses a trigger that a client reports.

@@ -1,6 +1,8 @@
 //! The context pipeline: what an agent is shown, and why (spec 16).
 
 mod actions;
+pub(crate) mod document;
+mod envelope;
 mod forms;
 pub(crate) mod input;
 mod replies;

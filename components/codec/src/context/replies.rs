@@ -5,12 +5,17 @@ use shared_context_core::{
     context::{
         PlannedWindow, Reply, SampleEstimate, Share,
         capacity::{Action, Trigger},
+        kept::{Content, Injection, Missing, Part as KeptPart},
         plan::{ActiveUse, Part, Parts},
     },
     tokens::Tokens,
 };
 
-use crate::json::to_vec;
+use super::envelope::Envelope;
+use crate::json::{Time, to_vec};
+
+/// The name of the format of exported evidence.
+const EVIDENCE_FORMAT: &str = "shared-context/evidence/1";
 
 /// The plan of a context window, and how full it is.
 #[derive(Serialize)]
@@ -125,10 +130,253 @@ struct ExactReply {
     is_off: bool,
 }
 
+/// An assembled context.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "assemble_reply"))]
+pub(crate) struct AssembleReply<'a> {
+    /// The id of the envelope, if it is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// The text to show.
+    text: &'a str,
+    /// Why each candidate is in the text or not.
+    envelope: Envelope<'a>,
+    /// The session's revision.
+    revision: u64,
+}
+
+/// A kept envelope.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "envelope_reply"))]
+pub(crate) struct EnvelopeReply<'a> {
+    /// Its id.
+    id: String,
+    /// The digest of `envelope`: SHA-256 over canonical JSON (RFC 8785).
+    digest: String,
+    /// Why each candidate was shown or not.
+    envelope: Envelope<'a>,
+    /// Where it became visible, oldest first.
+    injections: Vec<InjectionItem>,
+    /// The session's revision.
+    revision: u64,
+}
+
+/// A kept envelope with the texts that were shown.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "evidence_reply"))]
+pub(crate) struct EvidenceReply<'a> {
+    /// The format: `shared-context/evidence/1`.
+    format: &'static str,
+    /// The id of the envelope.
+    id: String,
+    /// The digest of `envelope`: SHA-256 over canonical JSON (RFC 8785).
+    digest: String,
+    /// Why each candidate was shown or not, with the digests of all texts.
+    envelope: Envelope<'a>,
+    /// What stands before the parts.
+    open: &'a str,
+    /// What was shown, in order.
+    parts: Vec<PartItem<'a>>,
+    /// What stands after the parts.
+    close: &'a str,
+    /// Where it became visible, oldest first.
+    injections: Vec<InjectionItem>,
+    /// The session's revision.
+    revision: u64,
+}
+
+/// A part of the text that was shown. The digest of its block in the envelope is that of `before`,
+/// `text` and `after` together.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "evidence_part"))]
+struct PartItem<'a> {
+    /// The id of the item; absent for the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<&'a str>,
+    /// The digest of the text.
+    digest: &'a str,
+    /// What stands before the text.
+    before: &'a str,
+    /// The text; absent if it was redacted, is withheld, or was only referred to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    /// Why the text was redacted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redacted: Option<&'a str>,
+    /// True if you may not see the text.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    withheld: bool,
+    /// What stands after the text.
+    after: &'a str,
+}
+
+/// Where a context became visible.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "injection"))]
+struct InjectionItem {
+    /// Its number in the session.
+    injection: u64,
+    /// The envelope.
+    envelope: String,
+    /// The place.
+    place: &'static str,
+    /// Who saw it.
+    target: &'static str,
+    /// When it was recorded.
+    at: Time,
+    /// Who recorded it.
+    by: String,
+}
+
+/// A recorded injection.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "injection_reply"))]
+pub(crate) struct InjectionReply {
+    #[serde(flatten)]
+    injection: InjectionItem,
+    /// The session's revision.
+    revision: u64,
+}
+
+/// Missing context.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "missing_context"))]
+struct MissingItem<'a> {
+    /// Its id.
+    missing: String,
+    /// `blocker`, `input`, `question` or `requested_source`.
+    kind: &'static str,
+    /// What is missing.
+    text: &'a str,
+    /// The envelope in which it is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    envelope: Option<String>,
+    /// When it was reported.
+    reported_at: Time,
+    /// Who reported it.
+    reported_by: &'a str,
+    /// The answer; absent while it is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<&'a str>,
+    /// When it was answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answered_at: Option<Time>,
+    /// Who answered it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answered_by: Option<&'a str>,
+}
+
+/// One missing context.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "missing_reply"))]
+pub(crate) struct MissingReply<'a> {
+    #[serde(flatten)]
+    missing: MissingItem<'a>,
+    /// The session's revision.
+    revision: u64,
+}
+
+/// Missing context, blockers first.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "missing_list"))]
+pub(crate) struct MissingListReply<'a> {
+    /// The missing context.
+    missing: Vec<MissingItem<'a>>,
+    /// How much of it is open.
+    open: u32,
+    /// The session's revision.
+    revision: u64,
+}
+
 /// Serializes a reply of the context pipeline.
 pub(crate) fn encode(reply: &Reply, revision: u64) -> Vec<u8> {
     match reply {
         Reply::Window(it) => to_vec(&window(it, revision)),
+        Reply::Assembled(it) => to_vec(&AssembleReply {
+            id: it.id.map(|it| it.to_string()),
+            text: &it.text,
+            envelope: Envelope(&it.envelope),
+            revision,
+        }),
+        Reply::Envelope(it) => to_vec(&EnvelopeReply {
+            id: it.envelope.id().to_string(),
+            digest: it.envelope.digest(),
+            envelope: Envelope(&it.envelope.head),
+            injections: it.injections.iter().map(injection).collect(),
+            revision,
+        }),
+        Reply::Evidence(it) => to_vec(&EvidenceReply {
+            format: EVIDENCE_FORMAT,
+            id: it.envelope.id().to_string(),
+            digest: it.envelope.digest(),
+            envelope: Envelope(&it.envelope.head),
+            open: &it.envelope.open,
+            parts: it.envelope.parts.iter().map(part).collect(),
+            close: &it.envelope.close,
+            injections: it.injections.iter().map(injection).collect(),
+            revision,
+        }),
+        Reply::Injection(it) => to_vec(&InjectionReply { injection: injection(it), revision }),
+        Reply::Missing(it) => to_vec(&MissingReply { missing: missing(it), revision }),
+        Reply::MissingList(it) => to_vec(&MissingListReply {
+            missing: it.missing.iter().map(missing).collect(),
+            open: it.open,
+            revision,
+        }),
+        // The session replaces them by what they refer to.
+        Reply::KeptEnvelope(_) | Reply::KeptMissing(..) => Vec::new(),
+    }
+}
+
+fn part(it: &KeptPart) -> PartItem<'_> {
+    let (text, redacted) = match &it.content {
+        Content::Text(text) => (Some(text.as_str()), None),
+        Content::Redacted(reason) => (None, Some(reason.as_str())),
+        Content::Reference | Content::Withheld => (None, None),
+    };
+    PartItem {
+        item: it.item.as_deref(),
+        digest: &it.digest,
+        before: &it.before,
+        text,
+        redacted,
+        withheld: it.content == Content::Withheld,
+        after: &it.after,
+    }
+}
+
+fn injection(it: &Injection) -> InjectionItem {
+    InjectionItem {
+        injection: it.number,
+        envelope: it.envelope.to_string(),
+        place: it.place.as_str(),
+        target: it.target.as_str(),
+        at: Time(it.at),
+        by: it.by.as_str().to_owned(),
+    }
+}
+
+fn missing(it: &Missing) -> MissingItem<'_> {
+    let answer = it.answer.as_ref();
+    MissingItem {
+        missing: it.id.to_string(),
+        kind: it.kind.as_str(),
+        text: &it.text,
+        envelope: it.envelope.map(|it| it.to_string()),
+        reported_at: Time(it.at),
+        reported_by: it.by.as_str(),
+        answer: answer.map(|it| it.text.as_str()),
+        answered_at: answer.map(|it| Time(it.at)),
+        answered_by: answer.map(|it| it.by.as_str()),
     }
 }
 

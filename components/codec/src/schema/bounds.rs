@@ -21,6 +21,7 @@ use shared_context_core::{
     store::{access::RULES_MAX, expiry::TTL_SECONDS_MAX},
 };
 
+use super::context;
 use crate::{context::REPORTS, rounds::DELTA_FORMS};
 
 /// Key, with a prefix where the session allows it.
@@ -139,6 +140,12 @@ pub(super) fn bind_keys(action: &str, schema: &mut Value) {
 
 /// Adds the constraints of the members of definition `name`, if it is part of requests.
 pub(super) fn bind_definition(name: &str, definition: &mut Value) {
+    let properties = definition.get_mut("properties").and_then(Value::as_object_mut);
+    for (member, schema) in properties.into_iter().flatten() {
+        if let Some(bounds) = context::of_definition(name, member) {
+            merge(schema, bounds);
+        }
+    }
     let is_of_requests = matches!(
         name,
         "batch_write"
@@ -196,7 +203,7 @@ pub(super) fn require_any(action: &str, request: &mut Value) {
     merge(request, json!({"anyOf": members.map(holds)}));
 }
 
-fn merge(schema: &mut Value, more: Value) {
+pub(super) fn merge(schema: &mut Value, more: Value) {
     if let (Some(schema), Value::Object(more)) = (schema.as_object_mut(), more) {
         schema.extend(more);
     }

@@ -1,23 +1,29 @@
 //! What an agent is shown: the plan of its context window, the scores of items, assemblies, and the
 //! working memory as text (spec 16).
 //!
-//! Everything here is a function of its arguments. Nothing is stored.
+//! Everything here is a function of its arguments, except for `rows`: the stored form of what a
+//! session keeps.
 
 pub mod assembly;
 pub mod capacity;
 pub mod dependency;
+pub mod kept;
 pub mod kinds;
 pub mod loading;
 pub mod mention;
 pub mod plan;
 mod render;
 mod request;
+pub(crate) mod rows;
 pub mod score;
 pub mod segment;
 mod share;
+pub(crate) mod stored;
 
 pub use render::{CONTEXT_TOKENS_DEFAULT, RenderedContext, render};
 pub use request::{
-    Command, PlanWindow, PlannedWindow, Reply, SAMPLE_BYTES_MAX, Sample, SampleEstimate,
+    AnswerMissing, AssembleContext, Assembled, Command, EnvelopeRead, ListMissing, MissingList,
+    PlanWindow, PlannedWindow, RecordInjection, Reply, ReportMissing, SAMPLE_BYTES_MAX, Sample,
+    SampleEstimate,
 };
 pub use share::Share;

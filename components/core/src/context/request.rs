@@ -1,11 +1,16 @@
 //! The operations of the context pipeline, and their replies.
 
 use super::{
+    assembly::{self, Rules},
     capacity::{Estimate, Level, Situation, Trigger},
+    kept::{Injection, KeptEnvelope, KeptId, Missing},
+    kinds::{MissingKind, Place},
     plan::{Allocation, WINDOW_TOKENS_DEFAULT, WindowPlan},
 };
 use crate::{
     Error,
+    item::{Item, Target},
+    pattern::KeyPattern,
     tokens::{Estimator, Tokens},
 };
 
@@ -17,6 +22,90 @@ pub const SAMPLE_BYTES_MAX: usize = 65_536;
 pub enum Command {
     /// Plans a context window, and returns how full it is. Nothing is stored.
     PlanWindow(Box<PlanWindow>),
+    /// Assembles a context.
+    Assemble(Box<AssembleContext>),
+    /// Returns a kept envelope, without texts.
+    ReadEnvelope(KeptId),
+    /// Returns a kept envelope with the texts that were shown.
+    ExportEvidence(KeptId),
+    /// Records where a context became visible.
+    RecordInjection(RecordInjection),
+    /// Reports missing context.
+    ReportMissing(ReportMissing),
+    /// Answers missing context.
+    AnswerMissing(AnswerMissing),
+    /// Lists missing context.
+    ListMissing(ListMissing),
+}
+
+/// A request to assemble a context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AssembleContext {
+    /// The task or question.
+    pub task: String,
+    /// The candidates that the client sends.
+    pub items: Vec<Item>,
+    /// The places of those whose tokens the session counts.
+    pub uncounted: Vec<usize>,
+    /// Which entries of the session are candidates, too.
+    pub entries: Option<KeyPattern>,
+    /// Whether the state of the last round is a candidate, too.
+    pub has_round_state: bool,
+    /// The rules.
+    pub rules: Rules,
+    /// The previous envelope.
+    pub previous: Option<KeptId>,
+    /// Whether the envelope is kept.
+    pub keeps: bool,
+}
+
+/// A record of where a context became visible.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordInjection {
+    /// The envelope.
+    pub envelope: KeptId,
+    /// The place.
+    pub place: Place,
+    /// The target that saw it.
+    pub target: Target,
+}
+
+/// A report of missing context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportMissing {
+    /// The kind.
+    pub kind: MissingKind,
+    /// What is missing.
+    pub text: String,
+    /// The envelope in which it is missing.
+    pub envelope: Option<KeptId>,
+}
+
+/// An answer to missing context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerMissing {
+    /// What is answered.
+    pub missing: KeptId,
+    /// The answer.
+    pub answer: String,
+}
+
+/// A request for the list of missing context.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ListMissing {
+    /// List only what is answered, or only what is open.
+    pub is_answered: Option<bool>,
+}
+
+impl AssembleContext {
+    /// Validates the request.
+    ///
+    /// # Errors
+    ///
+    /// As [`assembly::check`].
+    pub fn check(&self) -> Result<(), Error> {
+        assembly::check(&self.task, &self.items, &self.rules)
+    }
 }
 
 /// A request for the plan of a context window.
@@ -44,6 +133,53 @@ pub struct Sample {
 pub enum Reply {
     /// The reply to [`Command::PlanWindow`].
     Window(Box<PlannedWindow>),
+    /// The reply to [`Command::Assemble`].
+    Assembled(Box<Assembled>),
+    /// The reply to [`Command::Assemble`], as it is stored for retries: the texts are in the
+    /// envelope only.
+    KeptEnvelope(KeptId),
+    /// The reply to [`Command::ReportMissing`] or, if the flag is set, [`Command::AnswerMissing`], as
+    /// it is stored for retries.
+    KeptMissing(KeptId, bool),
+    /// The reply to [`Command::ReadEnvelope`].
+    Envelope(Box<EnvelopeRead>),
+    /// The reply to [`Command::ExportEvidence`].
+    Evidence(Box<EnvelopeRead>),
+    /// The reply to [`Command::RecordInjection`].
+    Injection(Box<Injection>),
+    /// The reply to [`Command::ReportMissing`] and [`Command::AnswerMissing`].
+    Missing(Box<Missing>),
+    /// The reply to [`Command::ListMissing`].
+    MissingList(MissingList),
+}
+
+/// An assembled context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assembled {
+    /// The id of its envelope, if it is kept.
+    pub id: Option<KeptId>,
+    /// The envelope as canonical JSON.
+    pub envelope: String,
+    /// The text.
+    pub text: String,
+}
+
+/// A kept envelope, and where it became visible.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnvelopeRead {
+    /// The envelope. Texts that the caller may not see are left out as if they had been redacted.
+    pub envelope: KeptEnvelope,
+    /// Its injections, oldest first.
+    pub injections: Vec<Injection>,
+}
+
+/// Missing context: blockers first, then the other kinds, each oldest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingList {
+    /// The missing context.
+    pub missing: Vec<Missing>,
+    /// How much of it is open.
+    pub open: u32,
 }
 
 /// The plan of a context window, and how full it is.

@@ -115,6 +115,21 @@ pub enum Error {
         /// The maximum.
         snapshots_max: u32,
     },
+    /// The envelope does not exist, is no longer kept, or is another participant's.
+    EnvelopeNotFound {
+        /// The requested id.
+        id: String,
+    },
+    /// The missing context does not exist or is no longer kept.
+    MissingNotFound {
+        /// The requested id.
+        id: String,
+    },
+    /// What is to be kept exceeds a limit of the context pipeline.
+    EnvelopeLimit {
+        /// The limit, and what to do.
+        message: String,
+    },
     /// The session's tokenizer is not available on this host.
     TokenizerUnavailable {
         /// The encoding it needs.
@@ -235,6 +250,9 @@ impl Error {
             Self::SnapshotNotFound { .. } => Code::SnapshotNotFound,
             Self::SnapshotExists { .. } => Code::SnapshotExists,
             Self::SnapshotLimit { .. } => Code::SnapshotLimit,
+            Self::EnvelopeNotFound { .. } => Code::EnvelopeNotFound,
+            Self::MissingNotFound { .. } => Code::MissingNotFound,
+            Self::EnvelopeLimit { .. } => Code::EnvelopeLimit,
             Self::TokenizerUnavailable { .. } => Code::TokenizerUnavailable,
             Self::InBatch { error, .. } => error.code(),
             Self::Round(error) => error.code(),
@@ -342,6 +360,17 @@ impl fmt::Display for Error {
                  delete {} of them first",
                 snapshots.saturating_sub(*snapshots_max).saturating_add(1)
             ),
+            Self::EnvelopeNotFound { id } => write!(
+                f,
+                "there is no envelope {id} of yours, or it is no longer kept; assemble again with \
+                 keep, and without previous"
+            ),
+            Self::MissingNotFound { id } => write!(
+                f,
+                "there is no missing context {id}, or it is no longer kept; list_missing has those \
+                 there are"
+            ),
+            Self::EnvelopeLimit { message } => f.write_str(message),
             Self::TokenizerUnavailable { encoding } => write!(
                 f,
                 "this session counts tokens as {encoding}, which this host cannot; \

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Meta, decode_snapshot_info, encode_snapshot_info, entry::EntryRecord, format_1};
 use crate::{
-    Command, Error, RoundsReply,
+    Command, ContextReply, Error, RoundsReply,
     command::{Batch, Condition, Delete, Write, WriteOptions},
     config::Config,
+    context::{kept::KeptId, rows},
     key::{Key, Line},
     kv::{Change, Revision},
     reply::{BatchWritten, Deleted, Redacted, Reply, Written},
@@ -51,6 +52,12 @@ pub(super) enum AnswerRecord {
     Previewed(ProposedRecord),
     /// Round, true for a rejection, sequences, and those that were unchanged.
     Excluded(u64, bool, Vec<u32>, Vec<u32>),
+    /// The number of a kept envelope.
+    Envelope(u64),
+    /// An injection, as its row.
+    Injection(Vec<u8>),
+    /// The number of missing context, and whether it was answered.
+    Missing(u64, bool),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -164,6 +171,16 @@ pub(crate) fn encode_answer(
         Reply::Redacted(it) => {
             AnswerRecord::Redacted(it.key.as_str().to_owned(), it.digests.clone())
         }
+        Reply::Context(ContextReply::Assembled(it)) => {
+            let id = it.id.ok_or_else(|| damaged("only a kept envelope is remembered"))?;
+            AnswerRecord::Envelope(id.number)
+        }
+        Reply::Context(ContextReply::Injection(it)) => {
+            AnswerRecord::Injection(rows::encode_injection(it)?)
+        }
+        Reply::Context(ContextReply::Missing(it)) => {
+            AnswerRecord::Missing(it.id.number, it.answer.is_some())
+        }
         _ => return Err(damaged("this kind of answer is not remembered")),
     };
     encode(&RequestRecord { digest, revision: revision.0, answer })
@@ -224,6 +241,15 @@ pub(crate) fn decode_answer(
                 unchanged,
             }))
         }
+        AnswerRecord::Envelope(number) => {
+            Reply::Context(ContextReply::KeptEnvelope(KeptId::envelope(number)))
+        }
+        AnswerRecord::Injection(it) => {
+            Reply::Context(ContextReply::Injection(Box::new(rows::decode_injection(&it)?)))
+        }
+        AnswerRecord::Missing(number, is_answered) => {
+            Reply::Context(ContextReply::KeptMissing(KeptId::missing(number), is_answered))
+        }
         AnswerRecord::Session => return Ok((Revision(it.revision), None)),
         AnswerRecord::Snapshot(it) => Reply::Snapshot(decode_snapshot_info(&it)?),
         AnswerRecord::Restored(it) => Reply::Restored(it.into_restored()?),
@@ -244,6 +270,11 @@ pub(crate) fn decode_answer(
 
 /// Returns the digest that identifies a command without a member for its name.
 pub(crate) fn command_digest(it: &Command) -> Result<[u8; 16], Error> {
+    if let Command::Context(it) = it
+        && let Some(digest) = rows::command_digest(it)
+    {
+        return digest;
+    }
     // One form for all, so that there is one encoding.
     let (name, about, text, revision) = match it {
         Command::ArchiveSession => ("archive_session", "", None, None),

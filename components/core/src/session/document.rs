@@ -53,6 +53,7 @@ pub(super) fn check(it: &Portable, now: Timestamp, tokenizer: &dyn Tokenizer) ->
     }
     check_values(it, tokenizer)?;
     portable::check(&it.rounds, NUMBER_MAX)?;
+    it.context.check(NUMBER_MAX)?;
     check_limits(it)
 }
 
@@ -223,5 +224,5 @@ pub(super) fn latest_time(it: &Portable) -> Timestamp {
     let taken = it.snapshots.iter().map(|it| it.info.taken_at);
     let rounds = portable::latest_time(&it.rounds);
     let last = written.chain(ended).chain(taken).max().unwrap_or_default();
-    last.max(it.created_at).max(rounds)
+    last.max(it.created_at).max(rounds).max(it.context.latest_time())
 }

@@ -13,6 +13,7 @@ use crate::{
     Error,
     audit::AuditAction,
     config::Config,
+    context::{self, stored::StoredContext},
     key::RequestId,
     kv::Bucket,
     portable::Portable,
@@ -51,6 +52,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             history,
             snapshots,
             rounds: StoredRounds(self.bucket).history()?,
+            context: StoredContext(self.bucket).all()?,
             values,
         }))))
     }
@@ -89,6 +91,7 @@ impl<B: Bucket> Request<'_, B> {
             draft.put_value(key, *revision, value.clone());
         }
         stored::portable::store(&it.rounds, &mut draft.changes)?;
+        context::stored::store(&it.context, &mut draft.changes)?;
         let imported = (it.is_archived, it.created_at);
         if let Some(first) = self.expect_new(&mut draft, &it.config, imported, request_id)? {
             return Ok(first);

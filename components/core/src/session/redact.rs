@@ -7,6 +7,7 @@ use super::{Decision, Draft, OpenSession, draft::EventDetails, not_found};
 use crate::{
     Error,
     audit::AuditAction,
+    context::{kept::Part, stored::StoredContext},
     digest,
     key::{Key, Line},
     kv::{Bucket, Revision},
@@ -15,6 +16,10 @@ use crate::{
     store::{Entry, history::Version, redaction},
     tokens::approximate,
 };
+
+/// The fewest bytes of a value that is also replaced inside of other texts: shorter ones are in
+/// many words.
+const SECRET_BYTES_MIN: usize = 4;
 
 /// The values or placeholders of a key, by the revision that wrote each value.
 type ValuesByRevision = BTreeMap<Revision, String>;
@@ -80,6 +85,13 @@ impl<B: Bucket> OpenSession<'_, B> {
         if placeholders.is_empty() {
             return Ok(self.answer(reply));
         }
+        let is_secret = |part: Option<&Part>, text: &str| {
+            let entry = part.and_then(|it| it.entry.as_ref());
+            entry.is_some_and(|(of, revision)| of == key && placeholders.contains_key(revision))
+                || replaced.values().any(|it| it.len() >= SECRET_BYTES_MIN && text.contains(it))
+        };
+        let (_, changes) = StoredContext(self.bucket).redacted(reason.as_str(), &is_secret)?;
+        draft.changes.extend(changes);
         for ((written, text), value) in placeholders.iter().zip(replaced.values()) {
             draft.replace_value(key, *written, value, text.clone());
         }

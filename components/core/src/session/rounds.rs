@@ -12,6 +12,7 @@ use super::{
 use crate::{
     Error,
     audit::AuditAction,
+    context::{kept::Part, stored::StoredContext},
     kv::{Bucket, Change},
     record,
     reply::{self, PAGE_BYTES_MAX},
@@ -221,8 +222,11 @@ impl<B: Bucket> OpenSession<'_, B> {
                 changes.push(put(row, answer));
             }
         }
+        let is_secret = |_: Option<&Part>, it: &str| it.contains(text.as_str());
+        let (places, kept) = StoredContext(self.bucket).redacted(reason.as_str(), &is_secret)?;
+        changes.extend(kept);
         let reply = Reply::Redacted(RoundsRedacted {
-            places: redaction.places,
+            places: redaction.places.saturating_add(places.into()),
             markers: redaction.markers.into_iter().collect(),
         });
         if changes.is_empty() {
@@ -279,7 +283,7 @@ impl<B: Bucket> OpenSession<'_, B> {
     }
 
     /// Rejects credentials limited to some keys: a round state has no keys.
-    fn require_unlimited(&self) -> Result<(), Error> {
+    pub(super) fn require_unlimited(&self) -> Result<(), Error> {
         if self.caller.keys().is_every_key() {
             return Ok(());
         }

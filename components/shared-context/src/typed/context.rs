@@ -1,7 +1,7 @@
 //! The interface `context`.
 
 use shared_context_codec::parts::context::{self as parts, WindowInput};
-use shared_context_core::context::plan;
+use shared_context_core::{Command, Error, context::plan};
 
 use super::{answer, perform, types};
 use crate::{
@@ -10,11 +10,7 @@ use crate::{
 };
 
 impl Guest for Component {
-    fn plan_window(
-        session: String,
-        caller: types::Caller,
-        window: Window,
-    ) -> Result<types::Answer, types::Error> {
+    fn plan_window(session: String, caller: types::Caller, window: Window) -> Answer {
         let command = parts::plan_window(WindowInput {
             window_tokens: window.window_tokens,
             shares: window.shares.map(Into::into),
@@ -26,8 +22,66 @@ impl Guest for Component {
             sample: window.sample,
             encoding: window.encoding,
         });
-        perform(&session, caller, command, |outcome| Some(answer(&outcome)))
+        performed(&session, caller, command)
     }
+
+    fn assemble_context(session: String, caller: types::Caller, request: String) -> Answer {
+        performed(&session, caller, parts::assemble_json(&request))
+    }
+
+    fn read_envelope(session: String, caller: types::Caller, envelope: String) -> Answer {
+        performed(&session, caller, parts::read_envelope(&envelope))
+    }
+
+    fn export_evidence(session: String, caller: types::Caller, envelope: String) -> Answer {
+        performed(&session, caller, parts::export_evidence(&envelope))
+    }
+
+    fn record_injection(
+        session: String,
+        caller: types::Caller,
+        envelope: String,
+        place: String,
+        target: Option<String>,
+        request_id: Option<String>,
+    ) -> Answer {
+        let (target, id) = (target.as_deref(), request_id.as_deref());
+        performed(&session, caller, parts::record_injection(&envelope, &place, target, id))
+    }
+
+    fn report_missing(
+        session: String,
+        caller: types::Caller,
+        kind: String,
+        text: String,
+        envelope: Option<String>,
+        request_id: Option<String>,
+    ) -> Answer {
+        let (envelope, id) = (envelope.as_deref(), request_id.as_deref());
+        performed(&session, caller, parts::report_missing(&kind, text, envelope, id))
+    }
+
+    fn answer_missing(
+        session: String,
+        caller: types::Caller,
+        missing: String,
+        answer: String,
+        request_id: Option<String>,
+    ) -> Answer {
+        let command = parts::answer_missing(&missing, answer, request_id.as_deref());
+        performed(&session, caller, command)
+    }
+
+    fn list_missing(session: String, caller: types::Caller, state: Option<String>) -> Answer {
+        performed(&session, caller, parts::list_missing(state.as_deref()))
+    }
+}
+
+/// The result of every function.
+type Answer = Result<types::Answer, types::Error>;
+
+fn performed(session: &str, caller: types::Caller, command: Result<Command, Error>) -> Answer {
+    perform(session, caller, command, |outcome| Some(answer(&outcome)))
 }
 
 impl From<Shares> for plan::Parts<Option<f64>> {

@@ -54,7 +54,7 @@ use http::{
     header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_RANGE},
     request::Parts,
 };
-use shared_context_codec::Failure;
+use shared_context_codec::{Failure, System};
 use shared_context_core::ScopeKind;
 
 use self::{
@@ -88,7 +88,7 @@ pub use cors::CorsOrigins;
 pub use limit::RateLimit;
 pub use options::{Consistency, Options, parse_public_url, parse_rate};
 pub use socket::{Ending, Socket};
-pub use table::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX};
+pub use table::{BODY_BYTES_MAX, CONTEXT_BYTES_MAX, DOCUMENT_BYTES_MAX};
 pub use watch::Watch;
 
 /// Path of RFC 9728's metadata document of `/mcp`.
@@ -165,8 +165,8 @@ impl Http {
     }
 
     /// Returns the longest body, in bytes, that a host should read for the request with this
-    /// `head`. Only the operator may send long bodies, so that nobody else can fill a host's
-    /// memory.
+    /// `head`. Only the operator may send session documents, and only who has a credential may send
+    /// many texts, so that nobody else can fill a host's memory.
     pub fn body_bytes_max(&self, head: &Parts) -> usize {
         let operation = route::find(head.uri.path(), &head.method).and_then(|it| it.operation);
         let takes = operation.map_or(BODY_BYTES_MAX, |it| it.endpoint.body_bytes_max());
@@ -175,6 +175,9 @@ impl Http {
         }
         match single(&head.headers, &AUTHORIZATION) {
             Ok(Some(authorization)) if self.keys.is_admin(authorization) => takes,
+            Ok(Some(authorization)) if takes == CONTEXT_BYTES_MAX => {
+                self.keys.expiry_of(authorization).map_or(BODY_BYTES_MAX, |_| takes)
+            }
             _ => BODY_BYTES_MAX,
         }
     }
@@ -394,6 +397,9 @@ fn too_large(endpoint: Endpoint) -> Failure {
     let advice = match endpoint {
         Endpoint::ImportSession => {
             "delete snapshots of the session it came from, and export it once more"
+        }
+        Endpoint::ActionRoute(it) if it.action.system == System::Context => {
+            "send references in place of the largest texts"
         }
         _ => "an entry is far smaller: store the conclusion, not the material",
     };

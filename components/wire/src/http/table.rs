@@ -4,7 +4,7 @@
 //! table adds those that do more. `route` matches paths.
 
 use http::Method;
-use shared_context_codec::{self as codec, ActionInfo, Member, Published, published};
+use shared_context_codec::{self as codec, ActionInfo, Member, Published, System, published};
 
 /// Operation of one method at one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,11 +94,16 @@ pub const BODY_BYTES_MAX: usize = 256 * 1024;
 /// and snapshots.
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// Longest body of a request with many texts, in bytes: 2 MiB, for the actions of the context
+/// pipeline.
+pub const CONTEXT_BYTES_MAX: usize = 2 * 1024 * 1024;
+
 impl Endpoint {
     /// Returns the longest body of a request, in bytes.
     pub(crate) fn body_bytes_max(self) -> usize {
         match self {
             Self::ImportSession => DOCUMENT_BYTES_MAX,
+            Self::ActionRoute(it) if it.action.system == System::Context => CONTEXT_BYTES_MAX,
             _ => BODY_BYTES_MAX,
         }
     }

@@ -86,6 +86,19 @@ fn requests() -> Vec<(&'static str, Value)> {
             ANALYSIS,
             json!({"action": "plan_window", "used_tokens": 164_000, "reports": ["handoff"]}),
         ),
+        (ANALYSIS, assemble_context()),
+        (ANALYSIS, json!({"action": "read_envelope", "envelope": "ENV-1"})),
+        (ANALYSIS, json!({"action": "export_evidence", "envelope": "ENV-1"})),
+        (
+            ANALYSIS,
+            json!({"action": "record_injection", "envelope": "ENV-1", "place": "system_prompt"}),
+        ),
+        (ANALYSIS, report_missing()),
+        (
+            ORCHESTRATOR,
+            json!({"action": "answer_missing", "missing": "MIS-1", "answer": "20, see pool.toml."}),
+        ),
+        (ANALYSIS, json!({"action": "list_missing", "state": "answered"})),
         (ORCHESTRATOR, round("open_round", open_round())),
         (LEGAL, round("propose_deltas", propose_deltas())),
         (ANALYSIS, round("propose_deltas", other_deltas())),
@@ -161,6 +174,29 @@ fn set_access() -> Value {
 /// Returns the body of a request to redact an entry.
 fn redact() -> Value {
     json!({"reason": "a password"})
+}
+
+/// Returns a request to assemble a context.
+fn assemble_context() -> Value {
+    json!({
+        "action": "assemble_context",
+        "task": "How many connections does the pool need?",
+        "entries": "*",
+        "items": [{
+            "id": "src/pool.rs", "kind": "file_excerpt", "text": "const CONNECTIONS: u32 = 20;",
+            "authority": "tool_internal",
+        }],
+        "budget": {"tokens": 500},
+        "keep": true,
+    })
+}
+
+/// Returns a report of missing context.
+fn report_missing() -> Value {
+    json!({
+        "action": "report_missing", "kind": "question", "text": "How large may the pool be?",
+        "envelope": "ENV-1",
+    })
 }
 
 /// Returns the body of a request to open a round.

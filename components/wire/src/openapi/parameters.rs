@@ -1,8 +1,11 @@
 //! All parameters of the document, by their component names.
 
 use serde_json::{Map, Value, json};
-use shared_context_codec::schema::bounds::{
-    KEY, KEY_PATTERN, LABEL, PARTICIPANT, PATH, POSITION, PREFIX, SESSION_ID, SINCE_1970,
+use shared_context_codec::schema::{
+    bounds::{
+        KEY, KEY_PATTERN, LABEL, PARTICIPANT, PATH, POSITION, PREFIX, SESSION_ID, SINCE_1970,
+    },
+    context::{ENVELOPE, MISSING},
 };
 use shared_context_core::{config::TOOL_SETS, rounds::Reported};
 
@@ -20,7 +23,7 @@ pub(super) fn all() -> Map<String, Value> {
 
 type Parameter = (String, Value);
 
-fn paths() -> [Parameter; 5] {
+fn paths() -> [Parameter; 7] {
     let path = |name: &str, pattern: &str, example: &str| {
         let parameter = json!({
             "name": name, "in": "path", "required": true, "example": example,
@@ -34,6 +37,8 @@ fn paths() -> [Parameter; 5] {
         path("key", KEY, "problem_summary"),
         path("label", LABEL, "pre_approval"),
         path("from", LABEL, "pre_approval"),
+        path("envelope", ENVELOPE, "ENV-1"),
+        path("missing", MISSING, "MIS-1"),
     ]
 }
 
@@ -83,7 +88,7 @@ fn tool_sets() -> String {
 }
 
 /// Returns the query parameters about the content of one session.
-fn session() -> [Parameter; 10] {
+fn session() -> [Parameter; 11] {
     let mut after = query(
         "after",
         json!({"type": "integer", "minimum": 0, "maximum": u64::MAX}),
@@ -125,6 +130,11 @@ fn session() -> [Parameter; 10] {
             "The sets of tools that the connection uses besides the working memory, with commas \
              between them: delta_rounds. When absent those of the credential, else those of the \
              session.",
+        ),
+        query(
+            "state",
+            json!({"type": "string", "enum": ["open", "answered"]}),
+            "Only missing context in this state.",
         ),
         query("participant", of_form(PARTICIPANT), "Whose prompt; the caller's own when absent."),
         query(

@@ -1,8 +1,9 @@
 //! The interface `context`.
 
 use serde_json::{Value, json};
-use shared_context_wasmtime::bindings::exports::shared_context::core::context::{
-    Parts, Shares, Window,
+use shared_context_wasmtime::bindings::{
+    exports::shared_context::core::context::{Parts, Shares, Window},
+    shared_context::core::types::Answer,
 };
 
 use crate::bench::{Bench, call, rejected};
@@ -108,4 +109,70 @@ fn rejected_plans_are_the_same() {
         let typed = rejected(call!(it, context.call_plan_window("admin", &window)));
         assert_eq!(typed, it.json_rejected("admin", request(&window)), "{window:?}");
     }
+}
+
+/// Every function answers as the action of its name, also with an error.
+#[test]
+fn assemblies_and_missing_context_are_the_same() {
+    let it = Bench::new();
+    let same = |typed: Answer, json: Value| {
+        assert_eq!(serde_json::from_str::<Value>(&typed.json).unwrap(), json);
+        assert_eq!(json["revision"], typed.revision);
+    };
+    let request = json!({
+        "task": "retry", "keep": true,
+        "items": [{"id": "a.rs", "kind": "file_excerpt", "text": "const RETRY: u8 = 5;"}],
+    });
+    let kept = call!(it, context.call_assemble_context("orchestrator", &request.to_string()));
+    assert!(kept.unwrap().json.contains("\"ENV-1\""));
+    let with_action = |action: &str, mut request: Value| {
+        request["action"] = json!(action);
+        request
+    };
+    for request in [json!({}), json!({"task": "retry"})] {
+        let typed = call!(it, context.call_assemble_context("orchestrator", &request.to_string()));
+        let json = it.json("orchestrator", with_action("assemble_context", request));
+        same(typed.unwrap(), json);
+    }
+    let envelope = json!({"envelope": "ENV-1"});
+    same(
+        call!(it, context.call_read_envelope("orchestrator", "ENV-1")).unwrap(),
+        it.json("orchestrator", with_action("read_envelope", envelope.clone())),
+    );
+    same(
+        call!(it, context.call_export_evidence("orchestrator", "ENV-1")).unwrap(),
+        it.json("orchestrator", with_action("export_evidence", envelope.clone())),
+    );
+    let id = Some("i-1");
+    let typed = call!(
+        it,
+        context.call_record_injection("orchestrator", "ENV-1", "ui_panel", Some("user"), id)
+    );
+    let request = json!({
+        "envelope": "ENV-1", "place": "ui_panel", "target": "user", "request_id": "i-1",
+    });
+    same(typed.unwrap(), it.json("orchestrator", with_action("record_injection", request)));
+    let typed = call!(
+        it,
+        context.call_report_missing("orchestrator", "input", "More.", Some("ENV-1"), Some("m-1"))
+    );
+    let request = json!({
+        "kind": "input", "text": "More.", "envelope": "ENV-1", "request_id": "m-1",
+    });
+    same(typed.unwrap(), it.json("orchestrator", with_action("report_missing", request)));
+    let typed =
+        call!(it, context.call_answer_missing("orchestrator", "MIS-1", "Enough.", Some("a-1")));
+    let request = json!({"missing": "MIS-1", "answer": "Enough.", "request_id": "a-1"});
+    same(typed.unwrap(), it.json("orchestrator", with_action("answer_missing", request)));
+    same(
+        call!(it, context.call_list_missing("orchestrator", Some("answered"))).unwrap(),
+        it.json("orchestrator", json!({"action": "list_missing", "state": "answered"})),
+    );
+    for request in ["", "[]", "{", "{\"task\":1}", "{\"action\":\"read\"}"] {
+        let typed = rejected(call!(it, context.call_assemble_context("orchestrator", request)));
+        assert_eq!(typed.code, "MALFORMED_REQUEST", "{request}");
+    }
+    let typed = rejected(call!(it, context.call_read_envelope("orchestrator", "ENV-9")));
+    let request = json!({"action": "read_envelope", "envelope": "ENV-9"});
+    assert_eq!(typed, it.json_rejected("orchestrator", request));
 }

@@ -11,8 +11,8 @@ use std::{borrow::Cow, collections::BTreeMap, mem};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, value::RawValue};
 use shared_context_core::{
-    Config, Error, SessionId, canonical, digest::sha256, portable::Portable, rounds::RoundHistory,
-    store::Entry,
+    Config, Error, SessionId, canonical, context::kept::KeptContext, digest::sha256,
+    portable::Portable, rounds::RoundHistory, store::Entry,
 };
 
 use super::{
@@ -20,6 +20,7 @@ use super::{
     replies,
 };
 use crate::{
+    context::document::ContextItem,
     form::{self, Form, Member, Slot, form},
     json::Time,
     refusal::malformed,
@@ -28,10 +29,13 @@ use crate::{
 };
 use items::{EntryItem, SnapshotItem, VersionItem};
 
-/// Latest format, of a session with rounds. This version also reads the earlier ones.
-pub(crate) const FORMAT: &str = "shared-context/session/2";
-/// Format of a session without rounds: earlier versions can read it too.
-const FORMAT_WITHOUT_ROUNDS: &str = "shared-context/session/1";
+/// Latest format, of a session that keeps something of the context pipeline. This version also
+/// reads the earlier ones.
+pub(crate) const FORMAT: &str = "shared-context/session/3";
+/// Format of a session with rounds: earlier versions can read it too.
+const FORMAT_WITH_ROUNDS: &str = "shared-context/session/2";
+/// Format of other sessions: even earlier versions can read it.
+const FORMAT_OF_ENTRIES: &str = "shared-context/session/1";
 /// Prefix of every document's format.
 const FORMAT_FAMILY: &str = "shared-context/session/";
 
@@ -41,7 +45,8 @@ const FORMAT_FAMILY: &str = "shared-context/session/";
 #[cfg_attr(feature = "schema", schemars(rename = "session_document"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DocumentForm {
-    /// `shared-context/session/1`, or 2 when there are rounds.
+    /// `shared-context/session/1`, 2 when there are rounds, or 3 when there are envelopes or missing
+    /// context.
     format: String,
     /// The session's id where it came from.
     session_id: String,
@@ -61,6 +66,9 @@ pub(crate) struct DocumentForm {
     /// What is kept of its rounds, oldest first; absent when there never was one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     rounds: Vec<RoundItem>,
+    /// What is kept of the context pipeline; absent when there never was anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<ContextItem>,
     /// Every value, by its digest: `sha256:` and 64 hexadecimal digits.
     #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, String>"))]
     values: Values,
@@ -74,7 +82,7 @@ pub(crate) struct DocumentForm {
 form! {
     DocumentForm:
     format, session_id, status, created_at, config, entries, history, snapshots,
-    rounds = or_absent, values, digests, digest
+    rounds = or_absent, context, values, digests, digest
 }
 
 /// Content of the document's digest: everything, with digests in place of long parts.
@@ -105,9 +113,12 @@ pub(crate) struct Digests {
     /// Of each round; absent when there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     rounds: Vec<String>,
+    /// Of what is kept of the context pipeline; absent when there is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<String>,
 }
 
-form! { Digests: config, entries, history, snapshots, rounds = or_absent }
+form! { Digests: config, entries, history, snapshots, rounds = or_absent, context }
 
 /// A configuration, serialized with every member present.
 #[derive(Debug, Default)]
@@ -151,7 +162,11 @@ impl DocumentForm {
         let history = it.history.iter().map(|it| VersionItem::new(it, item(&it.entry))).collect();
         let snapshots = it.snapshots.iter().map(|it| SnapshotItem::new(it, &mut item)).collect();
         let RoundHistory { query, rounds } = &it.rounds;
-        let format = if rounds.is_empty() { FORMAT_WITHOUT_ROUNDS } else { FORMAT };
+        let format = match (it.context.is_empty(), rounds.is_empty()) {
+            (false, _) => FORMAT,
+            (true, false) => FORMAT_WITH_ROUNDS,
+            (true, true) => FORMAT_OF_ENTRIES,
+        };
         let rounds = rounds.iter().map(|it| RoundItem::new(it, query.as_ref(), &mut values));
         let rounds = rounds.collect();
         let mut document = Self {
@@ -164,6 +179,7 @@ impl DocumentForm {
             history,
             snapshots,
             rounds,
+            context: ContextItem::new(&it.context),
             values,
             digests: Digests::default(),
             digest: String::new(),
@@ -191,6 +207,7 @@ impl DocumentForm {
             history: self.history.iter().map(digest).collect(),
             snapshots: self.snapshots.iter().map(digest).collect(),
             rounds: self.rounds.iter().map(digest).collect(),
+            context: self.context.as_ref().map(digest),
         }
     }
 
@@ -217,6 +234,9 @@ impl DocumentForm {
             self.snapshots.get(nth).map(|it| it.label.as_str())
         })?;
         check_items("rounds", &found.rounds, &recorded.rounds, |_| None)?;
+        if found.context != self.digests.context {
+            return altered("context".to_owned());
+        }
         if self.digest_of_all() == self.digest {
             Ok(())
         } else {
@@ -267,6 +287,10 @@ impl DocumentForm {
             history,
             snapshots,
             rounds,
+            context: self.context.map_or_else(
+                || Ok(KeptContext::default()),
+                |it| it.restore().map_err(|error| invalid(&format!("context: {error}"))),
+            )?,
             values,
         })
     }
@@ -332,10 +356,10 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
     let member: FormatMember<'_> =
         serde_json::from_slice(document.as_bytes()).map_err(|_| invalid("it is no document"))?;
     let format = &*member.format;
-    if format != FORMAT && format != FORMAT_WITHOUT_ROUNDS {
+    if ![FORMAT, FORMAT_WITH_ROUNDS, FORMAT_OF_ENTRIES].contains(&format) {
         let is_later = format
             .strip_prefix(FORMAT_FAMILY)
-            .is_some_and(|it| it.parse::<u32>().is_ok_and(|it| it > 2));
+            .is_some_and(|it| it.parse::<u32>().is_ok_and(|it| it > 3));
         return Err(if is_later {
             Error::FormatTooNew { format: format.to_owned(), known: FORMAT }
         } else {

@@ -33,8 +33,12 @@ pub struct Block {
     pub segment: Segment,
     /// Its size.
     pub tokens: Tokens,
-    /// The digest of its text.
+    /// The digest of its text, with what stands before and after it.
     pub digest: String,
+    /// What stands before its text.
+    pub before: String,
+    /// What stands after its text.
+    pub after: String,
 }
 
 /// What is written around the items.
@@ -42,19 +46,21 @@ pub(super) struct Frame<'a> {
     request: &'a Request<'a>,
     open: String,
     close: String,
-    task: String,
+    task: &'a str,
 }
 
 /// The text, and its blocks.
 pub(super) struct Written {
+    pub(super) open: String,
     pub(super) text: String,
     pub(super) blocks: Vec<Block>,
+    pub(super) close: String,
 }
 
 impl<'a> Frame<'a> {
     pub(super) fn new(request: &'a Request<'a>) -> Self {
         let Request { task, items, rules, .. } = *request;
-        let task = if task.is_empty() { String::new() } else { format!("{}\n", task.trim_end()) };
+        let task = task.trim_end();
         let (open, close) = match rules.format {
             Format::Markdown | Format::Text => (NOTE.to_owned(), String::new()),
             Format::RelevantContext => {
@@ -70,9 +76,9 @@ impl<'a> Frame<'a> {
         &self,
         count: &dyn Fn(&str) -> Result<Tokens, Error>,
     ) -> Result<Size, Error> {
-        let parts = [&self.open, &self.close, &self.task];
+        let end = if self.task.is_empty() { "" } else { "\n" };
         let mut size = Size::default();
-        for part in parts {
+        for part in [&self.open, &self.close, self.task, end] {
             size.tokens = size.tokens.plus(count(part)?);
             size.bytes = size.bytes.saturating_add(bytes(part));
         }
@@ -131,30 +137,40 @@ impl<'a> Frame<'a> {
             else {
                 continue;
             };
-            let start = text.len();
-            let (head, foot) = self.around(item);
-            for part in [&head, item.text().unwrap_or_default(), &foot] {
-                text.push_str(part);
-            }
+            let (before, after) = self.around(item);
             blocks.push(Block {
                 place: Some(*place),
                 segment: Segment::of(&item.kind),
                 tokens: size.tokens,
-                digest: digest::sha256(text.get(start..).unwrap_or_default()),
+                digest: push(&mut text, [&before, item.text().unwrap_or_default(), &after]),
+                before,
+                after,
             });
         }
-        text.push_str(&self.close);
-        if !self.task.is_empty() {
-            text.push_str(&self.task);
+        let (open, mut close) = (self.open.clone(), self.close.clone());
+        if self.task.is_empty() {
+            text.push_str(&close);
+        } else {
+            let before = std::mem::take(&mut close);
+            let after = "\n".to_owned();
             blocks.push(Block {
                 place: None,
                 segment: Segment::Task,
-                tokens: count(&self.task)?,
-                digest: digest::sha256(&self.task),
+                tokens: count(&before)?.plus(count(self.task)?).plus(count(&after)?),
+                digest: push(&mut text, [&before, self.task, &after]),
+                before,
+                after,
             });
         }
-        Ok(Written { text, blocks })
+        Ok(Written { open, text, blocks, close })
     }
+}
+
+/// Adds the parts of a block to `text`. Returns the digest of the block.
+fn push(text: &mut String, parts: [&str; 3]) -> String {
+    let start = text.len();
+    parts.into_iter().for_each(|it| text.push_str(it));
+    digest::sha256(text.get(start..).unwrap_or_default())
 }
 
 /// Returns the tokens of the blocks at the beginning that are the same as before.

@@ -74,7 +74,7 @@ impl Assembly {
         json.close('}');
         if let Some(block) = self.blocks.iter().find(|it| it.place.is_none()) {
             json.object("task");
-            json.text("digest", &digest::sha256(task));
+            json.text("digest", &digest::sha256(task.trim_end()));
             json.number("tokens", block.tokens.0.into());
             json.close('}');
         }

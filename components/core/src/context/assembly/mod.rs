@@ -161,8 +161,12 @@ pub struct Assembly {
     pub candidates: Vec<Candidate>,
     /// The selected items and the task, in the order of the text.
     pub blocks: Vec<Block>,
-    /// The text.
+    /// The text: `open`, the blocks, `close`.
     pub text: String,
+    /// What stands before the blocks.
+    pub open: String,
+    /// What stands after the blocks.
+    pub close: String,
     /// What was taken from the budget. The task and the frame count as tokens and bytes.
     pub used: Size,
     /// The tokens of the blocks at the beginning that are the same as in the previous assembly.
@@ -264,6 +268,8 @@ pub fn assemble(
             .collect(),
         blocks: written.blocks,
         text: written.text,
+        open: written.open,
+        close: written.close,
         used: selected.used,
         reused_prefix,
         is_replanned: selected.is_replanned,

@@ -75,11 +75,7 @@ pub(super) fn rank(
             && !is_related
             && (!is_preloaded || rules.rank_by == RankBy::Relevance);
         if is_irrelevant && let Some(omission) = omissions.get_mut(*place) {
-            let numbers = vec![
-                ("relevance", u64::from(ranking.relevance.0)),
-                ("relevance_min", u64::from(rules.relevance_min.0.max(1))),
-            ];
-            *omission = Some(Omission { numbers, ..Omission::new(&item.id, Reason::Irrelevant) });
+            *omission = Some(Omission::new(&item.id, Reason::Irrelevant));
         }
         if let Some(it) = rankings.get_mut(*place) {
             *it = Some(ranking);

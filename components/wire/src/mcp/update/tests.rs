@@ -57,6 +57,10 @@ fn each_action_has_its_notifications() {
             | AuditAction::RejectDeltas
             | AuditAction::CloseRound
             | AuditAction::RedactRounds
+            | AuditAction::AssembleContext
+            | AuditAction::RecordInjection
+            | AuditAction::ReportMissing
+            | AuditAction::AnswerMissing
             | AuditAction::ArchiveSession
             | AuditAction::RevokeCredentials => &["keys"],
         };

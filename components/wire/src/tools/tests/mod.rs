@@ -83,8 +83,21 @@ fn hints_tell_readers_from_those_that_remove() {
 /// Actions of the JSON tool that no tool of MCP performs: those with an alternative (one entry is
 /// read by `read_batch`; prompts and the working memory as text are a prompt and a
 /// resource), and those for programs.
-const LEFT_OUT: [&str; 6] =
-    ["read", "write_batch", "prompt", "render_context", "plan_window", "show_session"];
+const LEFT_OUT: [&str; 13] = [
+    "read",
+    "write_batch",
+    "prompt",
+    "render_context",
+    "plan_window",
+    "assemble_context",
+    "read_envelope",
+    "export_evidence",
+    "record_injection",
+    "report_missing",
+    "answer_missing",
+    "list_missing",
+    "show_session",
+];
 
 /// A new action is offered by exactly one tool, or left out on purpose. An action that an agent may
 /// not request would only cost it tokens and an error.
