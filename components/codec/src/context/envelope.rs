@@ -52,6 +52,7 @@ mod schema {
         /// The format: `shared-context/envelope/1`.
         format: String,
         /// Its id, if it is kept.
+        #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         /// The candidates, in the order of the request.
         items: Vec<Item>,
@@ -65,6 +66,7 @@ mod schema {
         /// What there was to choose from.
         surface: Surface,
         /// The task; absent if there was none.
+        #[serde(skip_serializing_if = "Option::is_none")]
         task: Option<Task>,
         /// The segments of the text.
         window: Window,
@@ -96,6 +98,7 @@ mod schema {
         /// The digest of the block, with what stands around the text.
         digest: String,
         /// The id of its item; absent for the task.
+        #[serde(skip_serializing_if = "Option::is_none")]
         item: Option<String>,
         /// `system`, `project`, `material`, `digest`, `turns` or `task`.
         segment: String,
@@ -105,8 +108,11 @@ mod schema {
     #[derive(schemars::JsonSchema)]
     #[schemars(rename = "envelope_budget")]
     struct Budget {
+        #[serde(skip_serializing_if = "Option::is_none")]
         bytes: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         items: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         newer_than: Option<Time>,
         reserved: u32,
         tokens: u32,
@@ -124,22 +130,32 @@ mod schema {
     #[derive(schemars::JsonSchema)]
     #[schemars(rename = "envelope_item")]
     struct Item {
+        #[serde(skip_serializing_if = "Option::is_none")]
         at: Option<Time>,
         authority: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
         depends_on: Option<Vec<String>>,
         /// The digest of its text.
         digest: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
         expires_at: Option<Time>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         group: Option<String>,
         id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
         importance: Option<u8>,
         /// True if only a reference was sent.
         is_reference: bool,
         kind: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
         open_issues: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         operations_ago: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         pair: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         roles: Option<Vec<String>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         source: Option<Source>,
         targets: Vec<String>,
         tokens: u32,
@@ -148,8 +164,11 @@ mod schema {
     #[derive(schemars::JsonSchema)]
     #[schemars(rename = "envelope_source")]
     struct Source {
+        #[serde(skip_serializing_if = "Option::is_none")]
         native_ids: Option<BTreeMap<String, String>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         origin: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         selectors: Option<Vec<String>>,
     }
 
@@ -167,17 +186,24 @@ mod schema {
     struct Candidate {
         id: String,
         /// True if it is always shown. Absent, as what follows, if it was left out before ranking.
+        #[serde(skip_serializing_if = "Option::is_none")]
         is_fixed: Option<bool>,
         /// `preload`, `just_in_time` or `on_demand`.
+        #[serde(skip_serializing_if = "Option::is_none")]
         loading: Option<String>,
         /// Why it was left out; absent if it was shown.
+        #[serde(skip_serializing_if = "Option::is_none")]
         omitted: Option<Omitted>,
         /// Its place in the order in which candidates are taken.
+        #[serde(skip_serializing_if = "Option::is_none")]
         rank: Option<u32>,
         /// Its relevance to the task, 0 to 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
         relevance: Option<f64>,
         /// The rule by which it is loaded so, if not by its score alone.
+        #[serde(skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         score: Option<Score>,
     }
 
@@ -185,8 +211,10 @@ mod schema {
     #[schemars(rename = "envelope_omission")]
     struct Omitted {
         /// The numbers of the reason, such as `tokens` and `tokens_left`.
+        #[serde(skip_serializing_if = "Option::is_none")]
         numbers: Option<BTreeMap<String, u64>>,
         /// The item that it repeats, that replaces it, or that it is never separated from.
+        #[serde(skip_serializing_if = "Option::is_none")]
         other: Option<String>,
         /// `not_visible`, `expired`, `digest_mismatch`, `too_old`, `pruned`, `superseded`,
         /// `duplicate_of`, `irrelevant`, `just_in_time`, `on_demand` or `over_budget`.

@@ -342,7 +342,9 @@ impl Generator {
 
     /// Returns a request for a session's metadata, audit trail, prompt or export.
     fn administration(&mut self, model: &Model) -> Value {
-        match self.rng.random_range(0..8) {
+        match self.rng.random_range(0..12) {
+            8 | 9 => self.assemble_context(),
+            10 | 11 => return self.missing_context(model),
             0 => json!({"action": "inspect"}),
             1 => json!({"action": "audit", "after": model.revision.saturating_sub(3), "limit": 2}),
             2 => json!({"action": "show_session"}),
@@ -354,6 +356,45 @@ impl Generator {
             6 => json!({"action": "export_session"}),
             _ => self.plan_window(),
         }
+    }
+
+    /// Returns a request to assemble entries, which keeps nothing.
+    fn assemble_context(&mut self) -> Value {
+        if self.chance(0.1) {
+            return json!({"action": "read_envelope", "envelope": "ENV-1"});
+        }
+        let mut request = json!({
+            "action": "assemble_context",
+            "task": self.pick(&["", "the first value", "a long text"]),
+            "entries": self.pick(&["*", "key_*", "inv:*"]),
+            "budget": {"tokens": self.pick(&[10, 100, 2_000])},
+            "rank_by": self.pick(&["both", "score", "relevance"]),
+        });
+        match self.rng.random_range(0..4) {
+            0 => request["previous"] = json!("ENV-1"),
+            1 => {
+                request["items"] =
+                    json!([{"id": "a.rs", "kind": "file_excerpt", "text": "the first value"}]);
+            }
+            _ => {}
+        }
+        request
+    }
+
+    /// Returns a request about missing context.
+    fn missing_context(&mut self, model: &Model) -> Value {
+        let last = model.context.last_missing;
+        let request = match self.rng.random_range(0..4) {
+            0 => return json!({"action": "list_missing"}),
+            1 => {
+                let number = self.rng.random_range(1..=last + 2);
+                json!({"action": "answer_missing", "missing": format!("MIS-{number}"), "answer": "§ 1"})
+            }
+            _ => {
+                json!({"action": "report_missing", "kind": self.pick(&["blocker", "input"]), "text": "§ 2"})
+            }
+        };
+        self.named(request)
     }
 
     fn plan_window(&mut self) -> Value {

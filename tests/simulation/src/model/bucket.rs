@@ -103,8 +103,12 @@ impl BucketModel {
         let who = requester.who.as_str();
         let changed = model.change(clock, who, command);
         let changed = changed.map(|(answer, next)| (ExpectedAnswer::Exactly(answer), next));
-        if let Some((expected, next)) = changed.or_else(|| model.change_rounds(clock, who, command))
-        {
+        let changed = changed.or_else(|| model.change_rounds(clock, who, command));
+        let in_context = || {
+            let (answer, next) = model.change_context(clock, who, command)?;
+            Some((ExpectedAnswer::Exactly(answer), next))
+        };
+        if let Some((expected, next)) = changed.or_else(in_context) {
             let next = next.map(|it| Self {
                 revision: self.revision + 1,
                 session: Some(Rc::new(pruned(it))),
@@ -213,6 +217,7 @@ impl BucketModel {
                 let planned = Box::new(planned.map_err(|err| err.code())?);
                 Ok((revision, Reply::Context(ContextReply::Window(planned))))
             }
+            Command::Context(it) => view.read_context(clock, who, it),
             Command::Prompt { participant, max_tokens } => {
                 let own = super::state::participant(who);
                 let namespace = view.config().namespace.clone();
@@ -397,6 +402,10 @@ fn latest(document: &Portable) -> (u64, u64) {
     }
     past.for_each(|it| see(it.ended.revision, it.ended.at));
     document.snapshots.iter().for_each(|it| see(it.info.revision, it.info.taken_at));
+    for it in &document.context.missing {
+        see(Revision(0), it.at);
+        it.answer.iter().for_each(|it| see(Revision(0), it.at));
+    }
     for it in &document.rounds.rounds {
         see(Revision(0), it.round.opened_at);
         it.deltas.iter().for_each(|it| see(Revision(0), it.proposed_at));

@@ -50,13 +50,16 @@ pub fn check(rows: &Rows, session: Option<&Model>) -> Result<(), String> {
         None => row,
     };
     same("rounds", of("r/").into_iter().map(of_round), model.rounds.rows())?;
+    let missing = model.context.missing.iter().map(|it| format!("a/m/{:016x}", it.id.number));
+    let head = (!model.context.is_empty()).then(|| "a/head".to_owned());
+    same("the context pipeline", of("a/"), missing.chain(head))?;
     let others = [
         ("access", !model.config().access.is_empty()),
         ("meta", true),
         ("namespace", model.config().namespace.is_some()),
     ];
     let others = others.into_iter().filter(|(_, is_there)| *is_there);
-    let known = ["c/", "e/", "h/", "k/", "q/", "r/", "s/", "v/", "offset"];
+    let known = ["a/", "c/", "e/", "h/", "k/", "q/", "r/", "s/", "v/", "offset"];
     let is_other = |row: &&String| !known.iter().any(|it| row.starts_with(it));
     same("others", rows.keys().filter(is_other).cloned(), others.map(|(row, _)| row.to_owned()))
 }

@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, rc::Rc};
 use shared_context_core::{
     Code, Command, Config, Key, Label, Line, Participant, Reply, Scope,
     audit::{AuditAction, AuditEntry, AuditRecord},
+    context::kept::KeptContext,
     pattern::Participants,
     port::Revision,
     portable::Portable,
@@ -81,6 +82,8 @@ pub struct Model {
     pub answers: BTreeMap<(String, String), (Command, Answer)>,
     /// The rounds, as read from storage.
     pub rounds: Rounds,
+    /// The missing context.
+    pub context: KeptContext,
     /// The first revision of the feed since the last update of the configuration that moved it.
     pub feed_from: u64,
 }
@@ -98,6 +101,7 @@ impl Model {
             changes: Vec::new(),
             answers: BTreeMap::new(),
             rounds: Rounds::default(),
+            context: KeptContext::default(),
             feed_from: revision,
         };
         model.record("admin", action, None);
@@ -294,8 +298,9 @@ impl Model {
     /// Creates a session from a document, imported at `revision`.
     pub fn from_document(document: Portable, about: SessionInfo, revision: u64) -> Self {
         let mut model = Self::new(about, revision, AuditAction::ImportSession);
-        let Portable { values, rounds, .. } = document;
+        let Portable { values, rounds, context, .. } = document;
         model.rounds = Rounds::of(rounds);
+        model.context = context;
         let stored = |entry: Entry| {
             let value = values[&(entry.key.clone(), entry.revision)].clone();
             (entry.key.clone(), StoredEntry { entry, value })
@@ -337,6 +342,7 @@ impl Model {
                 })
                 .collect(),
             rounds: self.rounds.history().clone(),
+            context: self.context.clone(),
             values: all.map(|it| (address(it), it.value.clone())).collect(),
         }
     }
