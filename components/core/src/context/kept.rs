@@ -30,7 +30,7 @@ pub const MISSING_CHARS_MAX: usize = 2_000;
 const PART_BYTES: u64 = 320;
 
 /// An id of something kept: a prefix and a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeptId {
     prefix: &'static str,
     /// Its number, from 1.
@@ -75,6 +75,12 @@ impl KeptId {
 impl std::fmt::Display for KeptId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}-{}", self.prefix, self.number)
+    }
+}
+
+impl std::fmt::Debug for KeptId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
     }
 }
 

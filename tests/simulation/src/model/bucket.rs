@@ -209,9 +209,8 @@ impl BucketModel {
             Command::Context(ContextCommand::PlanWindow(it)) => {
                 let count = |by: &Estimator, text: &str| match by {
                     Estimator::Approximate => Ok(approximate(text)),
-                    Estimator::Encoding(_) => {
-                        Err(Error::TokenizerUnavailable { encoding: by.as_str().to_owned() })
-                    }
+                    // Only the request names one.
+                    Estimator::Encoding(_) => Err(Error::malformed("no such encoding")),
                 };
                 let planned = it.answer(&Estimator::Approximate, count);
                 let planned = Box::new(planned.map_err(|err| err.code())?);
