@@ -5,7 +5,7 @@ use std::{ffi::OsString, process::Command};
 
 use anyhow::Result;
 
-use crate::{npm, process, pypi::Pins, workspace::Workspace};
+use crate::{compile, npm, process, pypi::Pins, workspace::Workspace};
 
 const PACKAGE: &str = "shared-context-api";
 pub(crate) const PYPI: Pins = Pins {
@@ -24,7 +24,7 @@ const NPM: npm::Pins = npm::Pins {
 pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()> {
     let node_modules = NPM.ensure(workspace)?;
     let (python, packages) = PYPI.ensure(workspace)?;
-    workspace.build_programs()?;
+    compile::all(workspace)?;
     let programs = workspace.target.join("debug");
     process::run(
         Command::new(programs.join(PACKAGE))

@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, process::Command};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::{
     console, process,
@@ -41,6 +41,9 @@ impl Tool {
                     .arg(folder)
                     .env("CARGO_PROFILE_DEV_DEBUG", "0"),
             )
+            .with_context(|| {
+                format!("{name} {version} is missing and comes over the network, once")
+            })
         })?;
         console::done(&format!("{name} {version}: in the cache folder"));
         Ok(folder.join("bin").join(name))

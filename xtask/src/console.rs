@@ -5,7 +5,7 @@
 
 use std::{fmt, time::Duration};
 
-use anstream::eprintln;
+use anstream::{eprint, eprintln};
 use anstyle::{AnsiColor, Style};
 
 const BOLD: Style = Style::new().bold();
@@ -22,6 +22,11 @@ pub(crate) fn headline(title: &str) {
 /// Prints what is about to happen, and how long it may take when that is long.
 pub(crate) fn step(text: &str) {
     eprintln!("{BOLD}{text}{BOLD:#}");
+}
+
+/// Prints what another program said, as it said it.
+pub(crate) fn text(text: &str) {
+    eprint!("{text}");
 }
 
 /// A command line, before it runs.

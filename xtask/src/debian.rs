@@ -185,7 +185,10 @@ fn build_std(target: Target, folder: &Path) -> Result<()> {
             // Building std is not stable; what is built with it afterwards is.
             .env("RUSTC_BOOTSTRAP", "1")
             .env(process::FLAGS, flags.join(process::FLAG_SEPARATOR)),
-    )?;
+    )
+    .with_context(|| {
+        format!("no standard library for {name}: its crates come over the network, once")
+    })?;
     for file in fs::read_dir(built.join(name).join("release/deps"))? {
         let file = file?;
         let name = file.file_name();

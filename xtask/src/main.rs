@@ -8,6 +8,7 @@ mod api;
 mod bench;
 mod cargo_deny;
 mod cargo_tool;
+mod compile;
 mod component;
 mod console;
 mod debian;
@@ -23,6 +24,7 @@ mod requirements;
 mod serve_spin;
 mod serve_worker;
 mod serving;
+mod side_by_side;
 mod sim;
 mod spin;
 mod spin_app;
@@ -40,11 +42,7 @@ use std::{ffi::OsString, process::ExitCode};
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::{
-    requirements::Requirement,
-    stages::{Selection, Stage},
-    workspace::Workspace,
-};
+use crate::{requirements::Requirement, stages::Selection, workspace::Workspace};
 
 fn main() -> ExitCode {
     match run(Arguments::parse()) {
@@ -192,7 +190,7 @@ fn run(arguments: Arguments) -> Result<()> {
     }
     let workspace = Workspace::find()?;
     match arguments.command {
-        Command::Setup => Stage::Setup.run(&workspace, &Selection::default()),
+        Command::Setup => stages::setup(&workspace),
         Command::Build { what } => what.build(&workspace),
         Command::Check => stages::check(&workspace),
         Command::Serve { native: true, passed } => {

@@ -8,6 +8,7 @@ use std::{ffi::OsString, process::Command};
 use anyhow::Result;
 
 use crate::{
+    compile,
     npm::{self, Pins},
     process, pypi,
     workspace::Workspace,
@@ -46,7 +47,7 @@ pub(crate) fn check(
     let node = npm::node(workspace, NODE_MIN)?;
     let (python, python_packages) = PYPI.ensure(workspace)?;
     let (_, agents_packages) = PYPI_AGENTS.ensure(workspace)?;
-    workspace.build_programs()?;
+    compile::all(workspace)?;
     let programs = workspace.target.join("debug");
     process::run(
         Command::new(programs.join(PACKAGE))

@@ -9,7 +9,7 @@ use std::{
     ffi::OsStr,
     os::unix::process::CommandExt,
     path::Path,
-    process::{Command, Stdio},
+    process::{Command, ExitStatus, Stdio},
     time::Instant,
 };
 
@@ -37,10 +37,27 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     let started = Instant::now();
     let status = command.stdin(Stdio::null()).status().with_context(|| not_started(command))?;
     if !status.success() {
-        bail!("`{}` failed ({status}); what it said stands above", line(command));
+        return Err(failed(command, status));
     }
     console::took(started.elapsed());
     Ok(())
+}
+
+fn failed(command: &Command, status: ExitStatus) -> anyhow::Error {
+    anyhow!("`{}` failed ({status}); what it said stands above", line(command))
+}
+
+/// Shows and runs `command` like [`run`], and returns what it printed on standard output,
+/// also if it failed.
+pub(crate) fn run_and_read(command: &mut Command) -> Result<(String, Result<()>)> {
+    console::command(&line(command));
+    let started = Instant::now();
+    command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command.output().with_context(|| not_started(command))?;
+    console::took(started.elapsed());
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let result = if output.status.success() { Ok(()) } else { Err(failed(command, output.status)) };
+    Ok((printed, result))
 }
 
 /// Runs `command` without showing it and returns what it printed.

@@ -1,11 +1,15 @@
 //! Commands that build and start the project's own program: the server, the
 //! demonstration.
 
-use std::{ffi::OsString, fs, process::Command};
+use std::{ffi::OsString, fs, path::PathBuf, process::Command};
 
 use anyhow::Result;
 
-use crate::{component, console, process, workspace::Workspace};
+use crate::{
+    compile::{self, Compiled},
+    component, console, host_tests, process,
+    workspace::Workspace,
+};
 
 const PACKAGE: &str = "shared-context-wasmtime";
 const PROGRAM: &str = "shared-context";
@@ -29,20 +33,37 @@ pub(crate) fn serve_native(workspace: &Workspace, arguments: &[OsString]) -> Res
     Err(process::replace(Command::new(program).arg("serve").args(arguments)))
 }
 
-/// Builds the program without WebAssembly as tests are built, and tests it from outside:
-/// what it keeps over kills and restarts, and what concurrent clients see of it.
-pub(crate) fn test_native(workspace: &Workspace) -> Result<()> {
-    process::run(workspace.cargo().arg("build").args(NATIVE))?;
-    let folder = workspace.target.join("native");
-    let program = folder.join(PROGRAM);
-    fs::create_dir_all(&folder)?;
-    // A copy: the next build puts the program with WebAssembly in its place.
-    fs::copy(workspace.target.join("debug").join(PROGRAM), &program)?;
+/// Builds the program without WebAssembly as tests are built, for [`test_native`]. Before
+/// the other programs are built: cargo puts it in the place of the one with WebAssembly.
+pub(crate) fn build_native(workspace: &Workspace) -> Result<()> {
+    // Of the whole workspace, and with a file of tests, only for the libraries to have the
+    // same features as in the tests, so that they are compiled once.
+    let features = ["shared-context-wasmtime/cli", "shared-context-wasmtime/tokenizer"];
+    let others = ["shared-context-wire/default", "shared-context-spin-storage/default"];
+    let mut cargo = compile::cargo(workspace)?;
+    cargo.args(["build", "--workspace", "--bin", PROGRAM, "--test", "carry"]);
+    cargo.args(["--no-default-features", "--features"]);
+    process::run(cargo.arg([features, others].concat().join(",")))?;
+    let program = native(workspace);
+    fs::create_dir_all(program.with_file_name(""))?;
+    fs::copy(workspace.target.join("debug").join(PROGRAM), program)?;
+    Ok(())
+}
+
+/// Tests the program without WebAssembly from outside: what it keeps over kills and
+/// restarts, and what concurrent clients see of it.
+pub(crate) fn test_native(workspace: &Workspace, compiled: &Compiled) -> Result<()> {
     let suites = ["golden", "kill_9", "linearizable", "cli_sessions", "live", "stopping"];
-    let suites = suites.map(|it| format!("--test={it}"));
-    let mut tests = workspace.cargo();
-    tests.args(["test", "--workspace", "--no-fail-fast"]).args(suites);
-    process::run(tests.env("SHARED_CONTEXT_BIN", program))
+    let run = |name: &&str| {
+        let tests = compiled.file(workspace, "tests/system", name)?;
+        process::run(tests.command().env("SHARED_CONTEXT_BIN", native(workspace)))
+    };
+    host_tests::conclude(suites.iter().map(run).collect())
+}
+
+/// Returns the program without WebAssembly, once built.
+fn native(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("native").join(PROGRAM)
 }
 
 /// Builds all and becomes `shared-context {command} {arguments…}`. Returns only

@@ -1,7 +1,8 @@
 //! `cargo xtask test`: the whole proof, stage by stage.
 //!
-//! All stages run even when one fails, so that one run shows everything; only
-//! what the others stand on ends it.
+//! Every stage runs even when another fails, so that one run shows everything; but not
+//! when a stage failed that it needs. All stages together run two at a time
+//! ([`side_by_side`]). Stages chosen by name run one after the other, and print as they go.
 
 use std::{
     process::Command,
@@ -14,56 +15,71 @@ use clap::ValueEnum;
 use crate::{
     api,
     cargo_deny::{self, CARGO_DENY},
-    component,
+    compile, component,
     console::{self, Outcome},
     fuzz::{self, CARGO_FUZZ},
-    mcp, process, program,
+    host_tests, mcp, process, program,
     requirements::{self, Requirement},
-    spin, tidy, wasm_target, worker, workerd,
+    side_by_side, spin, tidy, wasm_target, worker, workerd,
     workspace::Workspace,
 };
 
 /// What of the proof is asked for.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Selection {
-    /// Run these stages only, and what they need
+    /// Run these stages only, and what they need, one after the other
     #[arg(value_name = "STAGE")]
     only: Vec<Stage>,
     /// Look up known vulnerabilities too (needs the network)
     #[arg(long)]
     advisories: bool,
+    /// Run one stage without what it needs, as part of all
+    #[arg(long, hide = true, requires = "only")]
+    as_part: bool,
 }
 
-/// A part of the proof, in the order they run.
+/// A part of the proof, in the order they start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Stage {
-    /// What this repository needs is there
+    /// The WebAssembly target is there
     Setup,
-    /// The component builds, fits its contract and imports nothing else; Worker and Spin app build
+    /// The component builds, fits its contract and imports nothing else
     Build,
     /// Layers, comments, links, sizes of files
     Tidy,
     /// Formatted as rustfmt formats
     Fmt,
-    /// No lint warns
-    Clippy,
+    /// All programs and tests compile
+    Compile,
+    /// The Worker and the Spin app build
+    Apps,
     /// All tests: units, examples in documentation, conformance, the started program
     Test,
-    /// What libFuzzer finds in a few thousand inputs of each target, always the same
-    Fuzz,
+    /// What runs on Spin, in an emulator: conformance, kills, the example
+    Spin,
     /// What schemathesis and generators of clients say of the HTTP interface, by its own `OpenAPI`
     /// document
     Api,
-    /// What third-party programs say of /mcp: the official suite, the inspector, clients
-    Mcp,
     /// What runs on Cloudflare, under the real workerd: conformance, kills, deployment
     Workers,
-    /// What runs on Spin, in an emulator: conformance, kills, the example
-    Spin,
-    /// The documentation builds without a warning
-    Doc,
+    /// What libFuzzer finds in a few thousand inputs of each target, always the same
+    Fuzz,
+    /// What third-party programs say of /mcp: the official suite, the inspector, clients
+    Mcp,
     /// Licences, banned crates, sources
     Deny,
+    /// No lint warns
+    Clippy,
+    /// The documentation builds without a warning
+    Doc,
+}
+
+/// How a stage ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) stage: Stage,
+    pub(crate) outcome: Outcome,
+    pub(crate) took: Duration,
 }
 
 impl Stage {
@@ -75,33 +91,30 @@ impl Stage {
             cargo
         };
         match self {
-            Self::Setup => {
-                wasm_target::ensure(workspace)?;
-                CARGO_DENY.ensure(workspace)?;
-                CARGO_FUZZ.ensure(workspace)?;
-                Ok(())
-            }
-            Self::Build => {
-                component::build(workspace)?;
-                if selection.is_built_for(Self::Workers) {
-                    worker::build(workspace)?;
-                }
-                if selection.is_built_for(Self::Spin) {
-                    spin::build(workspace)?;
-                }
-                Ok(())
+            Self::Setup => wasm_target::ensure(workspace).map(drop),
+            Self::Build => component::build(workspace),
+            Self::Apps => {
+                // First what does not wait for cargo in the folder of the tests.
+                spin::build(workspace)?;
+                worker::build(workspace)
             }
             Self::Tidy => tidy::check(workspace),
             Self::Fmt => process::run(&mut cargo(&["fmt", "--all", "--check"])),
+            Self::Compile => {
+                program::build_native(workspace)?;
+                compile::all(workspace).map(drop)
+            }
             Self::Clippy => {
-                let mut clippy = cargo(&["clippy", "--workspace", "--all-targets"]);
-                process::run(clippy.args(["--", "--deny", "warnings"]))
+                compile::all(workspace)?.ensure_no_warning()?;
+                lint_libraries(workspace)
             }
             Self::Test => {
-                // Some tests start the program.
-                workspace.build_programs()?;
-                process::run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))?;
-                program::test_native(workspace)
+                let compiled = compile::all(workspace)?;
+                let mut tests = compile::cargo(workspace)?;
+                tests.args(["test", "--workspace", "--no-fail-fast"]);
+                let results =
+                    [process::run(&mut tests), program::test_native(workspace, &compiled)];
+                host_tests::conclude(results.into())
             }
             Self::Fuzz => fuzz::smoke(workspace),
             Self::Api => api::check(workspace, &[]),
@@ -116,23 +129,34 @@ impl Stage {
         }
     }
 
-    /// Returns whether the host's crates are compiled, which hold the component.
-    fn needs_component(self) -> bool {
-        matches!(
-            self,
-            Self::Clippy
-                | Self::Test
-                | Self::Api
-                | Self::Mcp
-                | Self::Workers
-                | Self::Spin
-                | Self::Doc
-        )
+    /// Returns the stages without which it cannot succeed.
+    pub(crate) fn needs(self) -> &'static [Self] {
+        match self {
+            Self::Setup | Self::Tidy | Self::Fmt | Self::Fuzz | Self::Deny => &[],
+            Self::Build => &[Self::Setup],
+            // The crates of the host hold the component.
+            Self::Compile | Self::Apps | Self::Doc => &[Self::Setup, Self::Build],
+            Self::Test | Self::Spin | Self::Api | Self::Workers | Self::Mcp | Self::Clippy => {
+                &[Self::Setup, Self::Build, Self::Compile]
+            }
+        }
+    }
+
+    /// Returns the stages that it does not need, but would only wait for.
+    pub(crate) fn follows(self) -> &'static [Self] {
+        match self {
+            // Cargo compiles one thing at a time in the target folder.
+            Self::Doc => &[Self::Compile],
+            // They would build the same.
+            Self::Spin | Self::Workers => &[Self::Apps],
+            _ => &[],
+        }
     }
 
     /// Returns the programs of this machine that the stage needs.
     fn requirements(self) -> &'static [Requirement] {
         match self {
+            Self::Apps => &[Requirement::Npm],
             Self::Fuzz => &[Requirement::CppCompiler],
             Self::Api | Self::Mcp | Self::Workers | Self::Spin => {
                 &[Requirement::Npm, Requirement::Python]
@@ -141,13 +165,13 @@ impl Stage {
         }
     }
 
-    /// Returns whether nothing after this stage can succeed without it.
-    fn is_foundation(self) -> bool {
-        matches!(self, Self::Setup | Self::Build)
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    /// Prints its name and what it is about.
+    pub(crate) fn headline(self) {
+        console::headline(&format!("{}: {}", self.name(), self.about()));
     }
 
     fn about(self) -> String {
@@ -159,13 +183,34 @@ impl Stage {
 /// The crates that hold the rules, whose tests take seconds.
 const RULES: [&str; 3] = ["shared-context-core", "shared-context-codec", "shared-context-wire"];
 
+/// The crates that the tests compile for this machine only with the tests in them: the
+/// linker of WebAssembly alone accepts the names that they export.
+const ONLY_WITH_TESTS: [&str; 2] = ["shared-context-component", "shared-context-spin-front"];
+
+/// Brings what this repository needs.
+pub(crate) fn setup(workspace: &Workspace) -> Result<()> {
+    wasm_target::ensure(workspace)?;
+    CARGO_DENY.ensure(workspace)?;
+    CARGO_FUZZ.ensure(workspace).map(drop)
+}
+
+/// Lints the libraries that [`compile::all`] leaves out.
+fn lint_libraries(workspace: &Workspace) -> Result<()> {
+    let mut clippy = workspace.cargo();
+    clippy.arg("clippy").args(ONLY_WITH_TESTS.iter().flat_map(|it| ["--package", it]));
+    process::run(clippy.args(["--", "--deny", "warnings"]))
+}
+
 /// Checks what takes a minute once it is built, and stops at the first fault.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let all = Selection::default();
     Stage::Fmt.run(workspace, &all)?;
     Stage::Tidy.run(workspace, &all)?;
     component::build(workspace)?;
-    Stage::Clippy.run(workspace, &all)?;
+    // Without compiling the tests of every crate, which takes longer.
+    let mut clippy = workspace.cargo();
+    clippy.args(["clippy", "--workspace", "--all-targets"]);
+    process::run(clippy.args(["--", "--deny", "warnings"]))?;
     let mut tests = workspace.cargo();
     tests.arg("test").args(RULES.iter().flat_map(|it| ["--package", it]));
     process::run(&mut tests)
@@ -176,15 +221,16 @@ impl Selection {
         let is_chosen = |stage: &Stage| {
             self.only.is_empty()
                 || self.only.contains(stage)
-                || *stage == Stage::Build && self.only.iter().any(|stage| stage.needs_component())
+                || !self.as_part && self.only.iter().any(|it| it.needs().contains(stage))
         };
         Stage::value_variants().iter().copied().filter(is_chosen).collect()
     }
 
-    /// Returns whether what only the stage `user` runs is to be built.
-    fn is_built_for(&self, user: Stage) -> bool {
-        let needing = [Stage::Build, user];
-        self.only.is_empty() || needing.iter().any(|stage| self.only.contains(stage))
+    /// Returns the arguments by which this program runs `stage` as a part of all.
+    fn part(&self, stage: Stage) -> Vec<String> {
+        let mut arguments = vec!["test".to_owned(), stage.name(), "--as-part".to_owned()];
+        arguments.extend(self.advisories.then(|| "--advisories".to_owned()));
+        arguments
     }
 }
 
@@ -203,38 +249,60 @@ pub(crate) fn ci(workspace: &Workspace) -> Result<()> {
 /// Runs the chosen stages and sums up.
 pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<()> {
     let stages = selection.stages();
+    if selection.as_part {
+        return stages.iter().try_for_each(|it| it.run(workspace, selection));
+    }
     requirements::ensure(stages.iter().flat_map(|it| it.requirements()).copied())?;
     let started = Instant::now();
-    let mut results: Vec<(Stage, Outcome, Duration)> = Vec::new();
-    for stage in stages {
-        let is_blocked = results
-            .iter()
-            .any(|(earlier, outcome, _)| earlier.is_foundation() && *outcome != Outcome::Passed);
-        if is_blocked {
-            results.push((stage, Outcome::NotRun, Duration::ZERO));
-            continue;
-        }
-        console::headline(&format!("{}: {}", stage.name(), stage.about()));
-        let stage_started = Instant::now();
-        let outcome = match stage.run(workspace, selection) {
-            Ok(()) => Outcome::Passed,
-            Err(error) => {
-                console::failure(&format!("{}: {error:#}", stage.name()));
-                Outcome::Failed
-            }
-        };
-        results.push((stage, outcome, stage_started.elapsed()));
-    }
+    let results = if selection.only.is_empty() {
+        side_by_side::run(workspace, &stages, |it| selection.part(it))?
+    } else {
+        one_by_one(workspace, &stages, selection)
+    };
     console::headline(&format!("summary ({})", console::seconds(started.elapsed())));
-    for &(stage, outcome, took) in &results {
-        console::row(&stage.name(), outcome, took);
+    for Ended { stage, outcome, took } in &results {
+        console::row(&stage.name(), *outcome, *took);
     }
     conclude(&results)
 }
 
-fn conclude(results: &[(Stage, Outcome, Duration)]) -> Result<()> {
-    let failed = results.iter().filter(|(_, outcome, _)| *outcome == Outcome::Failed);
-    let failed: Vec<_> = failed.map(|(stage, ..)| stage.name()).collect();
+/// Runs `stages` one after the other and returns how they ended.
+fn one_by_one(workspace: &Workspace, stages: &[Stage], selection: &Selection) -> Vec<Ended> {
+    let mut results: Vec<Ended> = Vec::new();
+    for &stage in stages {
+        let is_lost =
+            |it: &Ended| it.outcome != Outcome::Passed && stage.needs().contains(&it.stage);
+        if results.iter().any(is_lost) {
+            results.push(Ended { stage, outcome: Outcome::NotRun, took: Duration::ZERO });
+            continue;
+        }
+        stage.headline();
+        let started = Instant::now();
+        let result = stage.run(workspace, selection);
+        let ended = Ended::new(stage, &result, started.elapsed());
+        ended.print(result);
+        results.push(ended);
+    }
+    results
+}
+
+impl Ended {
+    pub(crate) fn new(stage: Stage, result: &Result<()>, took: Duration) -> Self {
+        let outcome = if result.is_ok() { Outcome::Passed } else { Outcome::Failed };
+        Self { stage, outcome, took }
+    }
+
+    /// Prints why it failed, if it did.
+    pub(crate) fn print(&self, result: Result<()>) {
+        if let Err(error) = result {
+            console::failure(&format!("{}: {error:#}", self.stage.name()));
+        }
+    }
+}
+
+fn conclude(results: &[Ended]) -> Result<()> {
+    let failed = results.iter().filter(|it| it.outcome == Outcome::Failed);
+    let failed: Vec<_> = failed.map(|it| it.stage.name()).collect();
     if failed.is_empty() {
         return Ok(());
     }
@@ -247,7 +315,7 @@ mod tests {
     use super::*;
 
     fn stages(only: &[Stage]) -> Vec<Stage> {
-        Selection { only: only.to_vec(), advisories: false }.stages()
+        Selection { only: only.to_vec(), ..Selection::default() }.stages()
     }
 
     #[test]
@@ -256,29 +324,34 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_brings_the_component_it_needs() {
-        assert_eq!(stages(&[Stage::Doc, Stage::Clippy]), [Stage::Build, Stage::Clippy, Stage::Doc]);
-        assert_eq!(stages(&[Stage::Tidy]), [Stage::Tidy]);
+    fn a_stage_brings_what_it_needs() {
+        use Stage::{Build, Compile, Doc, Setup, Spin, Test, Tidy};
+
+        assert_eq!(stages(&[Doc]), [Setup, Build, Doc]);
+        assert_eq!(stages(&[Spin, Test]), [Setup, Build, Compile, Test, Spin]);
+        assert_eq!(stages(&[Tidy]), [Tidy]);
     }
 
     #[test]
-    fn an_application_is_built_for_who_needs_it() {
-        let is_built = |user: Stage, only: &[Stage]| {
-            Selection { only: only.to_vec(), advisories: false }.is_built_for(user)
-        };
-        for (user, other) in [(Stage::Workers, Stage::Spin), (Stage::Spin, Stage::Workers)] {
-            assert!(is_built(user, &[]));
-            assert!(is_built(user, &[Stage::Build]));
-            assert!(is_built(user, &[Stage::Clippy, user]));
-            assert!(!is_built(user, &[Stage::Clippy, Stage::Test, other]));
+    fn a_part_of_all_runs_alone() {
+        let part = Selection { advisories: true, ..Selection::default() }.part(Stage::Spin);
+        assert_eq!(part, ["test", "spin", "--as-part", "--advisories"]);
+        let part = Selection { only: vec![Stage::Spin], as_part: true, ..Selection::default() };
+        assert_eq!(part.stages(), [Stage::Spin]);
+    }
+
+    #[test]
+    fn what_a_stage_needs_starts_before_it() {
+        for (at, stage) in Stage::value_variants().iter().enumerate() {
+            let before = &Stage::value_variants()[..at];
+            assert!(stage.needs().iter().chain(stage.follows()).all(|it| before.contains(it)));
         }
     }
 
     #[test]
     fn a_failure_names_the_command_that_repeats_it() {
-        let second = Duration::from_secs(1);
-        let results =
-            [(Stage::Fmt, Outcome::Failed, second), (Stage::Doc, Outcome::Passed, second)];
+        let ended = |stage, outcome| Ended { stage, outcome, took: Duration::ZERO };
+        let results = [ended(Stage::Fmt, Outcome::Failed), ended(Stage::Doc, Outcome::Passed)];
         let error = conclude(&results).unwrap_err();
         assert_eq!(error.to_string(), "fmt failed; to repeat just that: cargo xtask test fmt");
     }

@@ -84,7 +84,9 @@ pub(crate) fn build(workspace: &Workspace) -> Result<()> {
 /// belongs to it. What it made of the same module before is taken again.
 fn bind(workspace: &Workspace, module: &Module, glue: &Path) -> Result<Vec<u8>> {
     let mut cargo = workspace.cargo();
-    process::run(cargo.args(["build", "--quiet", "--package", BINDGEN]))?;
+    // By the name of the program and not of its package: so its libraries have the features
+    // that they have in the tests, and are not compiled again there.
+    process::run(cargo.args(["build", "--quiet", "--workspace", "--bin", BINDGEN]))?;
     let bindgen = workspace.target.join("debug").join(BINDGEN);
     let folder = workspace.target.join("worker");
     let wasm = folder.join(WASM);

@@ -10,17 +10,12 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{
     component,
-    host_tests::{self, Built, HostTests, Variables},
+    host_tests::{self, HostTests, Variables},
     jco, mcp, npm, process, worker,
     workspace::Workspace,
 };
 
-const TESTS: HostTests = HostTests {
-    package: "shared-context-workers",
-    folder: "tests/workers",
-    built: Built::Alone,
-    targets: &["workerd::", "jco::"],
-};
+const TESTS: HostTests = HostTests { folder: "tests/workers", targets: &["workerd::", "jco::"] };
 /// The least version of Node that wrangler runs on.
 const NODE_MIN: (u32, u32) = (22, 12);
 

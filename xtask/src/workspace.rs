@@ -70,12 +70,6 @@ impl Workspace {
         process::cargo(&self.root)
     }
 
-    /// Builds all programs as the tests have them. Where tests are built too, crates
-    /// have further features; built without, wasmtime would be compiled a second time.
-    pub(crate) fn build_programs(&self) -> Result<()> {
-        process::run(self.cargo().args(["build", "--workspace", "--bins", "--tests"]))
-    }
-
     /// Returns the built component.
     pub(crate) fn component(&self) -> PathBuf {
         self.target.join("component/shared-context.wasm")

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use super::FOLDER;
 use crate::{
     component, console,
-    host_tests::{self, Built, HostTests},
+    host_tests::{self, HostTests},
     mcp, spin, spin_app,
     workspace::Workspace,
 };
@@ -20,13 +20,8 @@ use crate::{
 /// The variable that names the program Spin.
 pub(crate) const SPIN: &str = "SPIN_BIN";
 
-const TESTS: HostTests = HostTests {
-    package: "shared-context-spin-tests",
-    folder: "tests/spin",
-    // The emulator holds wasmtime.
-    built: Built::AsTheWorkspace,
-    targets: &["spin::", "spin-key-value::", "spin-real:"],
-};
+const TESTS: HostTests =
+    HostTests { folder: "tests/spin", targets: &["spin::", "spin-key-value::", "spin-real:"] };
 
 /// Builds all and runs what tests the application: what `arguments` choose, or all.
 pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()> {

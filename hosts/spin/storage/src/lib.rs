@@ -5,10 +5,11 @@
 //! Each storage is written against a trait, so that it is tested outside of Spin. The
 //! crate's features choose the storage that the exports use. No rules and no HTTP here.
 
-// Only WebAssembly's linker accepts the names of the exports.
-#[cfg(any(target_family = "wasm", clippy))]
+// Only WebAssembly's linker accepts the names of the exports in a library; in the tests
+// they are compiled for the lints.
+#[cfg(any(target_family = "wasm", test))]
 mod bindings;
-#[cfg(any(target_family = "wasm", clippy))]
+#[cfg(any(target_family = "wasm", test))]
 mod component;
 mod names;
 mod rows;
