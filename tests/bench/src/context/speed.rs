@@ -1,37 +1,110 @@
-//! Cost of an assembly, natively.
+//! Cost of an assembly and of a window plan: in process, and in a fresh instance of the component.
+//!
+//! Figures are the minimum CPU time of the thread over several runs.
 
-use std::hint::black_box;
+use std::{cell::Cell, hint::black_box};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
+use serde_json::json;
+use shared_context_codec::Caller;
 use shared_context_core::{
     budget::Budget,
     context::assembly::{Previous, Request, Rules, assemble, check},
     item::{Item, Kind, ListedKind},
+    memory_kv::MemoryKv,
     tokens::{Tokens, approximate},
 };
+use shared_context_wasmtime::{Component, ComponentOptions, Host};
 
 use super::{NOW, envelope};
-use crate::{report::Report, rules::cpu_micros_of};
+use crate::{
+    report::Report,
+    rules::{NoOp, READ, cpu_micros, cpu_micros_of},
+};
 
 /// Number of measurements per figure; the least counts.
 const TIMES: u32 = 20;
+const SCOPE: &str = "session/bench";
+const BUDGET_TOKENS: u32 = 50_000;
+/// The memory that an instance may have.
+const MEMORY_BYTES: usize = 32 << 20;
 const TASK: &str = "Why does the retry of the payment client time out after the pool was reduced?";
 
 pub(super) fn measure(report: &mut Report) -> Result<()> {
-    report.section("Assembly (CPU, ms)");
-    for (name, items) in [
-        ("1,000 items of 100 tokens", items(1_000, 400)),
-        ("2,000 items, 1 MiB of text", items(2_000, (1 << 20) / 2_000)),
+    report.section("One assembly (CPU, ms), instances of at most 32 MiB");
+    let options =
+        ComponentOptions { memory_bytes_max: MEMORY_BYTES, ..ComponentOptions::default() };
+    let component = Component::new(&options)?;
+    let host = Host::new(MemoryKv::default(), NoOp, NoOp);
+    let create = br#"{"action":"create_session"}"#;
+    component.invoke(&host, SCOPE, &Caller::trusted("admin"), create).map_err(failed)?;
+    for (name, items, limit) in [
+        ("1,000 items of 100 tokens", items(1_000, 400), 10.0),
+        ("2,000 items, 1 MiB of text", items(2_000, (1 << 20) / 2_000), 25.0),
     ] {
         let (assembly, envelope) = native(&items)?;
         report.line(name, format!("{assembly:6.2} core, {envelope:5.2} its envelope"));
+        let name = format!("{name}, fresh component");
+        let goal = format!("under {limit}");
+        match fresh(&component, &host, &items) {
+            Ok(millis) => report.goal(&name, format!("{millis:6.2}"), &goal, millis < limit),
+            Err(error) => report.goal(&name, format!("failed: {error:#}"), &goal, false),
+        }
     }
+    plan(report, &component, &host)
+}
+
+/// Measures a window plan beside a read.
+fn plan(report: &mut Report, component: &Component, host: &Host) -> Result<()> {
+    report.section("Window plan, fresh instance (CPU, µs)");
+    let who = Caller::trusted("orchestrator");
+    let write = br#"{"action":"write","key":"findings_summary","value":"Pool reduced."}"#;
+    component.invoke(host, SCOPE, &who, write).map_err(failed)?;
+    let failures = Cell::new(0_u32);
+    let cost = |request: &[u8]| {
+        cpu_micros(200, || {
+            let is_err = black_box(component.invoke(host, SCOPE, &who, request)).is_err();
+            failures.set(failures.get() + u32::from(is_err));
+        })
+    };
+    let read = cost(READ);
+    let plan = cost(br#"{"action":"plan_window","used_tokens":170000,"operations":12}"#);
+    if failures.get() > 0 {
+        return Err(anyhow!("{} requests failed", failures.get()));
+    }
+    report.line("read", format!("{read:6.2}"));
+    let goal = "under 50 more than a read";
+    report.goal("plan_window", format!("{plan:6.2}"), goal, plan - read < 50.0);
     Ok(())
+}
+
+/// Returns the least time of an assembly in a fresh instance, as JSON, in milliseconds.
+fn fresh(component: &Component, host: &Host, items: &[Item]) -> Result<f64> {
+    let item = |it: &Item| json!({"id": it.id, "kind": it.kind.as_str(), "text": it.text(), "group": it.group});
+    let items: Vec<_> = items.iter().map(item).collect();
+    let budget = json!({"tokens": BUDGET_TOKENS});
+    let request =
+        json!({"action": "assemble_context", "task": TASK, "items": items, "budget": budget});
+    let (request, who) = (request.to_string(), Caller::trusted("orchestrator"));
+    let mut least = f64::MAX;
+    for _ in 0..TIMES {
+        let mut reply = None;
+        let micros = cpu_micros_of(|| {
+            reply = Some(component.invoke(host, SCOPE, &who, request.as_bytes()));
+        });
+        reply.transpose().map_err(failed)?;
+        least = least.min(micros / 1_000.0);
+    }
+    Ok(least)
+}
+
+fn failed(failure: impl std::fmt::Display) -> anyhow::Error {
+    anyhow!("{failure}")
 }
 
 /// Returns the least times of an assembly and its envelope in process, in milliseconds.
 fn native(items: &[Item]) -> Result<(f64, f64)> {
-    let rules = Rules { budget: Budget::of(Tokens(50_000)), ..Rules::default() };
+    let rules = Rules { budget: Budget::of(Tokens(BUDGET_TOKENS)), ..Rules::default() };
     let previous = Previous::default();
     let request = Request { task: TASK, items, rules: &rules, previous: &previous, now: NOW };
     let (mut least, mut least_envelope) = (f64::MAX, f64::MAX);

@@ -213,7 +213,7 @@ fn tag(items: &[Item]) -> String {
     if used.is_empty() {
         return TAG.to_owned();
     }
-    let free = (2_u32..).find(|it| !used.contains(it)).unwrap_or(u32::MAX);
+    let free = (2_u32..=u32::MAX).find(|it| !used.contains(it)).unwrap_or(u32::MAX);
     format!("{TAG}_{free}")
 }
 
