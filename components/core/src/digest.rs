@@ -3,8 +3,6 @@
 //! Anyone who has the value can prove that it matches the digest. Nobody can recover the
 //! value from the digest, unless the value can be guessed.
 
-use std::fmt::Write as _;
-
 use sha2::{Digest, Sha256};
 
 /// Returns the SHA-256 of `value` as `sha256:` and 64 hexadecimal digits.
@@ -20,10 +18,10 @@ pub(crate) fn is_sha256(text: &str) -> bool {
 }
 
 fn hex_text(digest: &[u8]) -> String {
+    let nibbles = digest.iter().flat_map(|it| [it >> 4, it & 15]);
+    let digits = nibbles.filter_map(|it| char::from_digit(it.into(), 16));
     let mut text = "sha256:".to_owned();
-    for byte in digest {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
+    text.reserve(64);
+    text.extend(digits);
     text
 }

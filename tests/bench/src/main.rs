@@ -5,6 +5,7 @@
 //! machines differ.
 
 mod client;
+mod context;
 mod databases;
 mod durable;
 mod full_rounds;
@@ -18,7 +19,7 @@ mod store;
 mod streams;
 mod workers;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
@@ -30,20 +31,25 @@ use report::Report;
     cargo xtask bench                    everything, about ten minutes\n  \
     cargo xtask bench --only rules       what one request costs\n  \
     cargo xtask bench --only workers     the Worker under workerd, beside others\n  \
+    cargo xtask bench --only context --data locomo10.json\n  \
     cargo xtask bench --only durable --json")]
 struct Args {
     /// Measure only these.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Section>,
+    /// Conversations in the format of LoCoMo: how much of the evidence for their questions an
+    /// assembled context holds.
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
     /// Print one JSON document instead of tables.
     #[arg(long)]
     json: bool,
     /// Internal: answer one read in a fresh process and print how long it took.
     #[arg(long, hide = true, value_name = "CACHE")]
-    start_once: Option<std::path::PathBuf>,
+    start_once: Option<PathBuf>,
     /// Internal: serve this data folder until killed.
     #[arg(long, hide = true, value_name = "DATA")]
-    serve: Option<std::path::PathBuf>,
+    serve: Option<PathBuf>,
 }
 
 /// The groups of measurements.
@@ -55,6 +61,8 @@ enum Section {
     Rules,
     /// Lists, snapshots, restores, the change feed; what a session keeps.
     Store,
+    /// Assembled contexts: the evidence they hold (with --data), the prefix they reuse, their cost.
+    Context,
     /// A round of a thousand deltas, and the worst rounds that are accepted.
     Rounds,
     /// Latency over HTTP.
@@ -96,6 +104,9 @@ fn run(args: &Args) -> Result<()> {
     }
     if wants(Section::Store) {
         store::measure(&mut report)?;
+    }
+    if wants(Section::Context) {
+        context::measure(&mut report, args.data.as_deref())?;
     }
     if wants(Section::Rounds) {
         rounds::measure(&mut report)?;

@@ -21,7 +21,7 @@ use crate::report::Report;
 
 const BATCHES: u32 = 60;
 const SCOPE: &str = "session/bench";
-const READ: &[u8] = br#"{"action":"read","key":"findings_summary"}"#;
+pub(crate) const READ: &[u8] = br#"{"action":"read","key":"findings_summary"}"#;
 
 /// A fixed clock and a discarding log.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ pub(crate) fn cpu_micros_of(run: impl FnOnce()) -> f64 {
 }
 
 /// Returns the minimum CPU time of `run`, in microseconds.
-fn cpu_micros(times: u32, mut run: impl FnMut()) -> f64 {
+pub(crate) fn cpu_micros(times: u32, mut run: impl FnMut()) -> f64 {
     let batch =
         |run: &mut dyn FnMut()| cpu_micros_of(|| (0..times).for_each(|_| run())) / f64::from(times);
     (0..BATCHES).map(|_| batch(&mut run)).fold(f64::MAX, f64::min)

@@ -46,6 +46,7 @@ const LATIN: &[u8; 161] = b"saaaaaaaceeeeiiiidnooooo.ouuuuyty\
 /// Passes `c` to `push` in lower case and without accents: as one character, or a few.
 pub(super) fn fold(c: char, mut push: impl FnMut(char)) {
     match c {
+        '\0'..='\u{7F}' => push(c.to_ascii_lowercase()),
         'ß' => ['s', 's'].into_iter().for_each(push),
         'æ' | 'Æ' => ['a', 'e'].into_iter().for_each(push),
         'œ' | 'Œ' => ['o', 'e'].into_iter().for_each(push),

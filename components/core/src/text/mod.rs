@@ -22,7 +22,7 @@ mod normal;
 mod stem;
 
 pub use likeness::{likeness, repetitions};
-pub use relevance::{Candidate, relevance};
+pub use relevance::{Candidate, has_words, relevance};
 
 /// The name of the method in replies.
 pub const METHOD: &str = "lexical/1";

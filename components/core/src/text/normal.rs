@@ -12,14 +12,26 @@ use super::{
 /// spaces, and single signs.
 pub(super) fn tokens(text: &str, mut push: impl FnMut(u64)) {
     let mut word = None;
-    let mut chars = text.chars();
+    let mut rest = text;
     loop {
-        if word.is_none() {
-            let rest = chars.as_str();
-            chars = rest.get(timestamp(rest.as_bytes())..).unwrap_or(rest).chars();
+        // Most characters are ASCII letters: a run of them is read at once.
+        let bytes = rest.as_bytes();
+        let length = if word.is_none() { timestamp(bytes) } else { 0 };
+        if let Some(after) = rest.get(length..).filter(|_| length > 0) {
+            rest = after;
+            continue;
         }
+        let length = bytes.iter().take_while(|it| it.is_ascii_alphanumeric()).count();
+        if let Some((run, after)) = rest.split_at_checked(length).filter(|_| length > 0) {
+            let lower = run.bytes().map(|it| it.to_ascii_lowercase());
+            word = Some(lower.fold(word.unwrap_or(DIGEST_OF_NOTHING), digest_with));
+            rest = after;
+            continue;
+        }
+        let mut chars = rest.chars();
         let Some(c) = chars.next() else { break };
-        let class = if c.is_ascii_alphanumeric() { Class::Letter } else { class(c) };
+        rest = chars.as_str();
+        let class = if c.is_ascii() { Class::Break } else { class(c) };
         match class {
             Class::Letter => word = Some(with(word.unwrap_or(DIGEST_OF_NOTHING), c)),
             Class::Mark => {}
@@ -46,6 +58,9 @@ fn with(digest: u64, c: char) -> u64 {
 /// Returns the length of the timestamp that `text` begins with, or 0: a date with a time, or a time
 /// with seconds. A date alone is content.
 fn timestamp(text: &[u8]) -> usize {
+    if !text.first().is_some_and(u8::is_ascii_digit) {
+        return 0;
+    }
     let dated = [b"0000-00-00T00:00".as_slice(), b"0000-00-00 00:00"];
     let length = match dated.iter().find(|it| has_shape(text, it)) {
         Some(shape) => {

@@ -15,7 +15,7 @@
 //! Time is linear in the bytes of the texts, with a factor that is the logarithm of the words of
 //! the task. A word of the task touches five texts for each in which it occurs.
 
-use super::{Score, bm25::Corpus, feedback};
+use super::{Score, bm25::Corpus, feedback, words::Reader};
 
 /// A text to be scored.
 #[derive(Debug, Clone, Copy)]
@@ -82,6 +82,11 @@ pub fn relevance(task: &str, candidates: &[Candidate<'_>]) -> Vec<Score> {
     result
 }
 
+/// Returns true if a task has a word. Without one, nothing is relevant for it.
+pub fn has_words(task: &str) -> bool {
+    !Reader::default().distinct(task).is_empty()
+}
+
 /// Returns the places of the candidates: groups together, in their order, then those without one.
 fn in_groups(candidates: &[Candidate<'_>]) -> Vec<usize> {
     let numbered = (0_u64..).zip(candidates);
@@ -129,7 +134,8 @@ mod tests {
 
     #[test]
     fn a_task_without_words_finds_nothing() {
-        for task in ["", "who is it?", "…", "absent"] {
+        for (task, has) in [("", false), ("who is it?", false), ("…", false), ("absent", true)] {
+            assert_eq!(has_words(task), has, "{task}");
             assert_eq!(alone(task, &["one", "two", ""]), [0, 0, 0], "{task}");
         }
         assert!(alone("x", &[]).is_empty());

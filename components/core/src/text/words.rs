@@ -39,7 +39,7 @@ const IRREGULAR: &str = "become became, begin began begun, break broke broken, b
 const CONTRACTED: [&[u8]; 7] = [b"s", b"t", b"re", b"ve", b"ll", b"d", b"m"];
 
 /// Slots of the memory of a [`Reader`].
-const SLOTS: usize = 4_096;
+const SLOTS: usize = 8_192;
 
 /// A reader of words. It remembers the stems of words that it met.
 #[derive(Debug)]
@@ -101,7 +101,19 @@ impl Reader {
     pub fn read(&mut self, text: &str, words: &mut Vec<Word>) {
         let mut state = State::default();
         let mut chars = text.chars();
-        while let Some(c) = chars.next() {
+        loop {
+            // Most characters are lower-case ASCII letters: a run of them is read at once.
+            let is_plain = |it: &u8| it.is_ascii_lowercase() || it.is_ascii_digit();
+            let length = chars.as_str().bytes().take_while(is_plain).count();
+            if let Some((run, after)) =
+                chars.as_str().split_at_checked(length).filter(|_| length > 0)
+            {
+                end_pairs(&mut state, words);
+                state.is_lower = true;
+                self.part.push_plain(run.as_bytes());
+                chars = after.chars();
+            }
+            let Some(c) = chars.next() else { break };
             match if c.is_ascii() { ascii_class(c) } else { class(c) } {
                 Class::Mark => {}
                 Class::Letter => {
@@ -268,6 +280,15 @@ impl Buffer {
         } else {
             fold(c, |it| it.encode_utf8(&mut [0; 4]).bytes().for_each(|it| self.push_byte(it)));
         }
+    }
+
+    /// Appends bytes that are folded already.
+    fn push_plain(&mut self, bytes: &[u8]) {
+        let digest = if self.length == 0 { DIGEST_OF_NOTHING } else { self.digest };
+        self.digest = bytes.iter().copied().fold(digest, digest_with);
+        let free = STEM_BYTES_MAX.saturating_sub(self.length).min(bytes.len());
+        self.bytes.extend_from_slice(bytes.get(..free).unwrap_or_default());
+        self.length = self.length.saturating_add(bytes.len());
     }
 
     fn push_byte(&mut self, byte: u8) {

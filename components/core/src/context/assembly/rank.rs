@@ -50,7 +50,7 @@ pub(super) fn rank(
         .map(|(place, _)| place)
         .collect();
     let scores = relevance(task, items, &left);
-    let has_words = text::relevance(task, &[text::Candidate::alone(task)]).contains(&Score::ONE);
+    let has_words = text::has_words(task);
     let related = if has_words { related_to_pinned(request, &left) } else { Vec::new() };
     let (named, relations) = (Task::new(task), dependencies(items));
     let mut rankings: Vec<Option<Ranking>> = Vec::new();
