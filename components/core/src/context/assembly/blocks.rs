@@ -6,7 +6,7 @@
 //!   or the operator. It cannot pass for another item.
 //! - The size of a text is the sum of the sizes of its blocks and its frame.
 
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::fmt::Write as _;
 
 use super::{Format, PreviousBlock, Request, Segment};
 use crate::{
@@ -202,12 +202,12 @@ pub(super) fn reused(blocks: &[Block], previous: &[PreviousBlock]) -> Tokens {
 
 /// Returns the name of a tag that no text of the items closes. It reads each text once.
 fn tag(items: &[Item]) -> String {
-    let mut used = BTreeSet::new();
+    let mut used = Vec::new();
     for text in items.iter().filter_map(Item::text) {
         let mut rest = text.as_bytes();
         while let Some(at) = position(rest) {
             rest = rest.get(at.saturating_add(CLOSE.len())..).unwrap_or_default();
-            used.insert(suffix(rest));
+            used.push(suffix(rest));
         }
     }
     if used.is_empty() {

@@ -160,12 +160,12 @@ pub(super) fn compare(rank_by: RankBy, a: (&Ranking, &Item), b: (&Ranking, &Item
 
 /// Returns the relevance of the items at `places` to a task.
 fn relevance(task: &str, items: &[Item], places: &[usize]) -> Vec<Score> {
-    let mut groups: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut groups: BTreeMap<&str, usize> = BTreeMap::new();
     let mut candidates = Vec::with_capacity(places.len());
     for item in places.iter().filter_map(|it| items.get(*it)) {
         let group = item.group.as_deref().map(|name| {
-            let next = u32::try_from(groups.len()).unwrap_or(u32::MAX);
-            *groups.entry(name).or_insert(next)
+            let next = groups.len();
+            u32::try_from(*groups.entry(name).or_insert(next)).unwrap_or(u32::MAX)
         });
         candidates.push(text::Candidate { text: item.text().unwrap_or(&item.id), group });
     }

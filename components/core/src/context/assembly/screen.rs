@@ -1,14 +1,11 @@
 //! Screening: leaves out the candidates that cannot be shown, whatever their rank (spec 16.10).
 
-use std::collections::BTreeMap;
-
 use super::{Request, Segment};
 use crate::{
     budget::{Omission, Reason},
     item::{Item, Kind, ListedKind},
     order::sorted,
     text,
-    time::Timestamp,
 };
 
 /// Returns why items are left out; `None` for those that remain. `fixed` are the items that are
@@ -42,21 +39,20 @@ pub(super) fn screen(request: &Request<'_>, fixed: &[bool]) -> Vec<Option<Omissi
 
 /// Leaves out the other items of a unit of which one is left out: they are never separated.
 pub(super) fn spread(items: &[Item], units: &[usize], omissions: &mut [Option<Omission>]) {
-    let mut first: BTreeMap<usize, (Reason, usize)> = BTreeMap::new();
+    let mut first: Vec<Option<(Reason, usize)>> = vec![None; units.len()];
     for (place, unit) in units.iter().enumerate() {
-        if let Some(omission) = omissions.get(place).and_then(Option::as_ref) {
-            first.entry(*unit).or_insert((omission.reason, place));
+        if let Some(omission) = omissions.get(place).and_then(Option::as_ref)
+            && let Some(first) = first.get_mut(*unit)
+        {
+            first.get_or_insert((omission.reason, place));
         }
-    }
-    if first.is_empty() {
-        return;
     }
     for (place, unit) in units.iter().enumerate() {
         let (Some(omission), Some(item)) = (omissions.get_mut(place), items.get(place)) else {
             continue;
         };
         if omission.is_none()
-            && let Some((reason, cause)) = first.get(unit)
+            && let Some(Some((reason, cause))) = first.get(*unit)
             && let Some(cause) = items.get(*cause)
         {
             *omission = Some(Omission::because_of(&item.id, *reason, &cause.id));
@@ -67,19 +63,28 @@ pub(super) fn spread(items: &[Item], units: &[usize], omissions: &mut [Option<Om
 /// Leaves out older versions of a file: the same origin and selectors, and an earlier time. Of
 /// versions of one time the last in the request stays.
 fn omit_superseded(items: &[Item], fixed: &[bool], omissions: &mut [Option<Omission>]) {
-    let mut newest: BTreeMap<(&str, &[String]), (Timestamp, usize)> = BTreeMap::new();
-    let file = |item: &'_ Item| item.kind == Kind::Listed(ListedKind::FileExcerpt);
-    for (place, item) in items.iter().enumerate() {
-        let is_left = omissions.get(place).is_some_and(Option::is_none);
-        let (Some(origin), Some(at)) = (&item.source.origin, item.at) else { continue };
-        if !is_left || !file(item) {
-            continue;
+    let is_file = |item: &Item| item.kind == Kind::Listed(ListedKind::FileExcerpt);
+    let key = |place: usize| {
+        let item = items.get(place)?;
+        let (origin, at) = (item.source.origin.as_deref()?, item.at?);
+        Some((origin, &item.source.selectors, at, place))
+    };
+    let files = items.iter().enumerate().filter(|(place, item)| {
+        is_file(item) && omissions.get(*place).is_some_and(Option::is_none) && key(*place).is_some()
+    });
+    let files = sorted(files.map(|(place, _)| place).collect(), |a: &usize, b: &usize| {
+        key(*a).cmp(&key(*b))
+    });
+    // The last of each group is the newest.
+    let mut newest: Option<usize> = None;
+    for place in files.into_iter().rev() {
+        let of = |place: usize| key(place).map(|(origin, selectors, ..)| (origin, selectors));
+        match newest {
+            Some(newer) if of(newer) == of(place) => {
+                omit(items, fixed, omissions, place, Reason::Superseded, newer);
+            }
+            _ => newest = Some(place),
         }
-        let key = (origin.as_str(), item.source.selectors.as_slice());
-        let Some((last_at, last)) = newest.insert(key, (at, place)) else { continue };
-        let (older, newer) = if at < last_at { (place, last) } else { (last, place) };
-        newest.insert(key, (at.max(last_at), newer));
-        omit(items, fixed, omissions, older, Reason::Superseded, newer);
     }
 }
 

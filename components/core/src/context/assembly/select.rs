@@ -4,7 +4,7 @@
 //! What was selected before stays, as long as what matters most now fits beside it, and keeps its
 //! place: a prompt cache holds as long as the beginning of a prompt is the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{Ranking, Request, Segment, rank, screen, too_small};
 use crate::{
@@ -69,7 +69,8 @@ enum Standing {
 
 /// The units that were taken, and the limits that the others would have exceeded.
 struct Packed {
-    taken: BTreeSet<usize>,
+    /// True for each unit that was taken.
+    taken: Vec<bool>,
     overruns: Vec<(usize, Overrun)>,
     meter: Meter,
 }
@@ -106,7 +107,7 @@ impl Selection<'_> {
                 *it = Some(rank);
             }
         }
-        let taken = free.iter().enumerate().filter(|(nth, _)| packed.taken.contains(nth));
+        let taken = free.iter().enumerate().filter(|(nth, _)| packed.has(*nth));
         let selected: Vec<usize> = fixed
             .iter()
             .chain(taken.map(|(_, it)| it))
@@ -138,7 +139,7 @@ impl Selection<'_> {
         let essential = essential(units, meter, part(ESSENTIAL_PERCENT));
         packed.take(units, |it| it.standing == Standing::Kept);
         packed.take(units, |it| it.standing == Standing::New);
-        if essential.iter().all(|it| packed.taken.contains(it)) {
+        if essential.iter().all(|it| packed.has(*it)) {
             if self.request.rules.budget.usable() <= previous.usable {
                 packed.meter = packed.meter.capped(part(REFILL_PERCENT).limit());
             }
@@ -173,11 +174,13 @@ impl Selection<'_> {
                     _ => a.cmp(b),
                 }
             });
-        let mut firsts: BTreeMap<usize, usize> = BTreeMap::new();
+        // The unit of each first item.
+        let mut nths: Vec<Option<usize>> = vec![None; items.len()];
         let mut units: Vec<Unit> = Vec::new();
         for place in places {
             let first = self.units.get(place).copied().unwrap_or(place);
-            let nth = *firsts.entry(first).or_insert(units.len());
+            let Some(nth) = nths.get_mut(first) else { continue };
+            let nth = *nth.get_or_insert(units.len());
             if nth == units.len() {
                 units.push(Unit { standing: standing(place), ..Unit::default() });
             }
@@ -235,17 +238,22 @@ fn essential(units: &[Unit], whole: &Meter, mut part: Meter) -> Vec<usize> {
 
 impl Packed {
     fn new(meter: Meter) -> Self {
-        Self { taken: BTreeSet::new(), overruns: Vec::new(), meter }
+        Self { taken: Vec::new(), overruns: Vec::new(), meter }
+    }
+
+    /// Returns true if the unit was taken.
+    fn has(&self, nth: usize) -> bool {
+        self.taken.get(nth).copied().unwrap_or(false)
     }
 
     /// Takes the units that `is_chosen` accepts, by rank, while they fit.
     fn take(&mut self, units: &[Unit], is_chosen: impl Fn(&Unit) -> bool) {
+        self.taken.resize(units.len(), false);
         for (nth, unit) in units.iter().enumerate().filter(|(_, it)| is_chosen(it)) {
-            match self.meter.take(unit.size) {
-                Ok(()) => {
-                    self.taken.insert(nth);
-                }
-                Err(overrun) => self.overruns.push((nth, overrun)),
+            match (self.meter.take(unit.size), self.taken.get_mut(nth)) {
+                (Ok(()), Some(is_taken)) => *is_taken = true,
+                (Err(overrun), _) => self.overruns.push((nth, overrun)),
+                (Ok(()), None) => {}
             }
         }
     }
