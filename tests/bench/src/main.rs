@@ -37,7 +37,7 @@ struct Args {
     /// Measure only these.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Section>,
-    /// Conversations in the format of LoCoMo: how much of the evidence for their questions an
+    /// Conversations with questions, such as locomo10.json: measure how much of the evidence an
     /// assembled context holds.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,

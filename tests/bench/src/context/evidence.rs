@@ -137,15 +137,13 @@ impl Corpus {
         let mut sessions: Vec<Group> = Vec::new();
         let mut session_texts: Vec<String> = Vec::new();
         for (place, turn) in turns.iter().enumerate() {
-            match (sessions.get_mut(turn.session), session_texts.get_mut(turn.session)) {
-                (Some(session), Some(text)) => {
-                    session.places.push(place);
-                    *text = format!("{text}\n{}", turn.said);
-                }
-                _ => {
-                    sessions.push(Group { places: vec![place], tokens: 0 });
-                    session_texts.push(format!("{}\n{}", turn.date, turn.said));
-                }
+            let last = sessions.get_mut(turn.session).zip(session_texts.get_mut(turn.session));
+            if let Some((session, text)) = last {
+                session.places.push(place);
+                *text = format!("{text}\n{}", turn.said);
+            } else {
+                sessions.push(Group { places: vec![place], tokens: 0 });
+                session_texts.push(format!("{}\n{}", turn.date, turn.said));
             }
         }
         for (session, text) in sessions.iter_mut().zip(&session_texts) {

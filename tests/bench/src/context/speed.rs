@@ -151,7 +151,7 @@ fn text(seed: &mut u64, bytes: usize) -> String {
         *seed =
             seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let (a, b) = (*seed >> 33 & 0xFFF, *seed >> 45 & 0xFFF);
-        text.push_str(&word(a * b >> 12));
+        text.push_str(&word((a * b) >> 12));
         text.push(if a % 12 == 0 { '\n' } else { ' ' });
     }
     text.truncate(bytes);
