@@ -183,10 +183,6 @@ impl Stage {
 /// The crates that hold the rules, whose tests take seconds.
 const RULES: [&str; 3] = ["shared-context-core", "shared-context-codec", "shared-context-wire"];
 
-/// The crates that the tests compile for this machine only with the tests in them: the
-/// linker of WebAssembly alone accepts the names that they export.
-const ONLY_WITH_TESTS: [&str; 2] = ["shared-context-component", "shared-context-spin-front"];
-
 /// Brings what this repository needs.
 pub(crate) fn setup(workspace: &Workspace) -> Result<()> {
     wasm_target::ensure(workspace)?;
@@ -194,11 +190,12 @@ pub(crate) fn setup(workspace: &Workspace) -> Result<()> {
     CARGO_FUZZ.ensure(workspace).map(drop)
 }
 
-/// Lints the libraries that [`compile::all`] leaves out.
+/// Lints the libraries as they are without tests. [`compile::all`] leaves some out: only
+/// the linker of WebAssembly accepts the names that they export.
 fn lint_libraries(workspace: &Workspace) -> Result<()> {
     let mut clippy = workspace.cargo();
-    clippy.arg("clippy").args(ONLY_WITH_TESTS.iter().flat_map(|it| ["--package", it]));
-    process::run(clippy.args(["--", "--deny", "warnings"]))
+    clippy.args(["clippy", "--workspace", "--lib", "--", "--deny", "warnings"]);
+    process::run(&mut clippy)
 }
 
 /// Checks what takes a minute once it is built, and stops at the first fault.

@@ -1,8 +1,8 @@
 //! Gaps of the cases: actions and errors without a case, and error codes with adjacent precedence
 //! that no case distinguishes.
 //!
-//! The build script compares the cases with the codec's lists, so a new action or code without a
-//! case does not build.
+//! A test compares the cases with the codec's lists, so it fails for a new action or code without
+//! a case.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,9 @@
 //! Tests of the suite itself: it detects a broken system and incomplete cases.
 
+use std::path::Path;
+
 use serde_json::json;
+use shared_context_codec::{Code, actions};
 use shared_context_conformance::{
     case,
     coverage::{gaps, uncovered_operations},
@@ -115,6 +118,17 @@ fn an_invalid_step_is_rejected_with_its_position() {
     check("- as: admin\n  call: {}\n  expect: {}\n  error: {}", &["one of: expect"]);
     check("- each: {a: [1], b: [2]}\n  restart: true", &["`each` is one variable"]);
     check("- do: x", &["unknown field `do`", "line 5"]);
+}
+
+#[test]
+fn every_action_and_error_code_has_a_case() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let cases = case::read_all(&folder).expect("every case can be read");
+    let cases: Vec<_> = cases.into_iter().map(|(_, case)| case).collect();
+    let actions: Vec<&str> = actions().map(|it| it.name).collect();
+    let codes: Vec<&str> = Code::ALL.iter().map(|it| it.as_str()).collect();
+    let gaps = gaps(&cases, &actions, &codes);
+    assert!(gaps.is_empty(), "{}", gaps.join("\n"));
 }
 
 #[test]

@@ -2,8 +2,7 @@
 //! example.
 //!
 //! Not here: running a case (`run`), filling in templates (`template`) and comparing replies
-//! (`expect`). The build script includes this module, so it depends on nothing else of this
-//! crate.
+//! (`expect`).
 
 use std::{
     collections::BTreeMap,
