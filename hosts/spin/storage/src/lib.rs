@@ -10,7 +10,6 @@
 mod bindings;
 #[cfg(any(target_family = "wasm", clippy))]
 mod component;
-mod names;
 mod rows;
 
 pub mod key_value;
