@@ -21,7 +21,7 @@ const NATIVE: [&str; 7] = [
     PROGRAM,
     "--no-default-features",
     "--features",
-    "cli,tokenizer",
+    "cli,memory-tool,tokenizer",
 ];
 
 /// Builds the server without WebAssembly, which takes a third of the time, and becomes

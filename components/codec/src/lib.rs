@@ -38,7 +38,7 @@ pub use invoke::{
     parse_document, perform, to_json, wake,
 };
 pub use json::Time;
-pub use nearest::nearest;
+pub use nearest::{did_you_mean, nearest};
 pub use refusal::{shorten, unknown_member};
 pub use shared_context_core::Code;
 

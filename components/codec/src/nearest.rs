@@ -57,6 +57,16 @@ pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Opt
         .or_else(|| most_similar(name, &candidates))
 }
 
+/// Returns what an error about the unknown `name` ends with: a question for the [nearest] of
+/// `candidates`, or `otherwise`.
+pub fn did_you_mean<'c>(
+    name: &str,
+    candidates: impl Iterator<Item = &'c str>,
+    otherwise: impl FnOnce() -> String,
+) -> String {
+    nearest(name, candidates).map_or_else(otherwise, |it| format!("did you mean {it}?"))
+}
+
 /// Returns the candidate most similar to `name`, if it is similar enough.
 fn most_similar<'c>(name: &str, candidates: &[&'c str]) -> Option<&'c str> {
     let alike = |it: &str| strsim::normalized_damerau_levenshtein(name, it);

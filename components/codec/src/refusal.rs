@@ -2,7 +2,7 @@
 
 use shared_context_core::Error;
 
-use crate::{json::ParseError, nearest::nearest};
+use crate::{json::ParseError, nearest::did_you_mean};
 
 /// Most members of a form that an error lists.
 const LISTED_MAX: usize = 12;
@@ -98,14 +98,12 @@ pub fn unknown_member(whose: &str, name: &str, known: &[&str]) -> String {
              and the version"
         );
     }
-    match nearest(name, known.iter().copied()) {
-        Some(nearest) => format!("{whose} takes no {shown}; did you mean {nearest}?"),
-        None if known.is_empty() => format!("{whose} takes no {shown}; it takes nothing"),
-        None if known.len() <= LISTED_MAX => {
-            format!("{whose} takes no {shown}; it takes {}", known.join(", "))
-        }
-        None => format!("{whose} takes no {shown}; leave it out"),
-    }
+    let next = did_you_mean(name, known.iter().copied(), || match known.len() {
+        0 => "it takes nothing".to_owned(),
+        1..=LISTED_MAX => format!("it takes {}", known.join(", ")),
+        _ => "leave it out".to_owned(),
+    });
+    format!("{whose} takes no {shown}; {next}")
 }
 
 /// Describes a value of another type than expected.

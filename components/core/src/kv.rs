@@ -69,6 +69,19 @@ pub trait Bucket {
     -> Result<Revision, CommitError>;
 }
 
+/// Returns the end of the range of names that start with `prefix`: the first text after all of
+/// them, or `None` if there is none.
+pub fn prefix_end(prefix: &str) -> Option<String> {
+    let mut end = prefix.to_owned();
+    while let Some(last) = end.pop() {
+        if let Some(next) = (last..=char::MAX).nth(1) {
+            end.push(next);
+            return Some(end);
+        }
+    }
+    None
+}
+
 /// A row: its name and its bytes.
 pub type Row = (String, Vec<u8>);
 
@@ -147,5 +160,44 @@ impl<T: Kv + ?Sized> Kv for &T {
 
     fn open(&self, name: &str) -> Result<Self::Bucket, KvError> {
         (**self).open(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(prefix: &str, end: Option<&str>) {
+        assert_eq!(prefix_end(prefix).as_deref(), end);
+    }
+
+    #[test]
+    fn a_prefix_ends_at_its_successor() {
+        check("k/", Some("k0"));
+        check("k", Some("l"));
+        check("é", Some("ê"));
+        check("\0", Some("\u{1}"));
+        check("\u{7f}", Some("\u{80}"));
+        check("\u{7ff}", Some("\u{800}"));
+        check("\u{ffff}", Some("\u{10000}"));
+    }
+
+    #[test]
+    fn surrogates_are_skipped() {
+        check("\u{d7ff}", Some("\u{e000}"));
+    }
+
+    #[test]
+    fn the_largest_character_carries_to_the_one_before() {
+        check("k\u{10ffff}", Some("l"));
+        check("k\u{10ffff}\u{10ffff}", Some("l"));
+    }
+
+    #[test]
+    fn the_range_of_all_names_has_no_end() {
+        check("", None);
+        check("\u{10ffff}", None);
+        check("\u{10ffff}\u{10ffff}", None);
     }
 }

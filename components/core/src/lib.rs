@@ -78,6 +78,7 @@ pub mod store;
 pub mod memory_kv;
 
 mod closed_list;
+mod count;
 mod decision;
 mod execute;
 mod order;

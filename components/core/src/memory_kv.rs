@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::kv::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row};
+use crate::{
+    count::widen,
+    kv::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row},
+};
 
 /// Buckets in memory. Clones share the buckets.
 #[derive(Debug, Clone, Default)]
@@ -72,7 +75,7 @@ impl Bucket for MemoryBucket {
         Ok(rows
             .take_while(|(row, _)| row.starts_with(prefix))
             .filter(|(row, _)| after.is_none_or(|after| row.as_str() > after))
-            .take(usize::try_from(limit).unwrap_or(usize::MAX))
+            .take(widen(limit))
             .map(|(row, value)| (row.clone(), value.clone()))
             .collect())
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Error;
+use crate::{Error, count::narrow};
 
 /// A number of model tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,7 +85,7 @@ impl Estimator {
 
 /// Returns a quarter of the characters of `text`, rounded up (spec 8.2).
 pub fn approximate(text: &str) -> Tokens {
-    let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+    let chars = narrow(text.chars().count());
     Tokens(chars.div_ceil(4))
 }
 

@@ -60,7 +60,6 @@ pub use mcp::REQUEST_ID;
 pub use tools::is_read_only;
 
 mod mcp;
-mod memory_tool;
 mod mint;
 mod tools;
 mod verified;

@@ -46,7 +46,12 @@ impl Client {
         Self { agent, url: url.to_owned(), credential: credential.to_owned() }
     }
 
-    /// Returns where the server is, without `http://`.
+    /// Returns where the server is, such as `http://127.0.0.1:40001`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Returns the same without `http://`.
     pub fn address(&self) -> &str {
         self.url.strip_prefix("http://").unwrap()
     }

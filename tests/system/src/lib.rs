@@ -4,8 +4,9 @@
 //! share: the program ([`program`]) started as a server ([`server`]), asked as a
 //! well-behaved client ([`client`]), watched ([`watch`]) or asked byte by byte
 //! ([`raw`]); many writers whose acknowledged writes are compared with what is
-//! stored ([`writers`]); the commands of the program ([`terminal`], [`agent`]), and TLS in front of
-//! a server ([`tls`]).
+//! stored ([`writers`]), also when the server is killed ([`kills`], also for other hosts);
+//! the commands of the program ([`terminal`], [`agent`]), and TLS in front of a server
+//! ([`tls`]).
 //! What the rules answer is the conformance suite's to prove, not this one's.
 //!
 //! # Invariants
@@ -27,6 +28,7 @@ pub mod client;
 pub mod disk;
 pub mod flood;
 pub mod history;
+pub mod kills;
 pub mod program;
 pub mod raw;
 pub mod secrets;
@@ -40,8 +42,17 @@ use std::io::Write as _;
 
 pub use agent::Agent;
 pub use client::{Answer, Client};
+pub use kills::{Killable, Kills};
 pub use server::{Refusal, Server, Setup};
 pub use watch::{Event, Watch};
+
+/// Says the last lines of what a failed test's server wrote, `what` it is first.
+pub fn tell_last(what: &str, lines: &str) {
+    const LINES_MAX: usize = 30;
+    let skipped = lines.lines().count().saturating_sub(LINES_MAX);
+    let last: Vec<_> = lines.lines().skip(skipped).collect();
+    tell(&format!("the last of the {what}:\n{}", last.join("\n")));
+}
 
 /// Says `text` where it is seen even when the test passes.
 pub fn tell(text: &str) {

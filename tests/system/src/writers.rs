@@ -6,6 +6,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    fmt,
     sync::{Barrier, mpsc::Sender},
     thread,
     time::{Duration, Instant},
@@ -193,6 +194,18 @@ pub struct Figures {
     pub in_doubt_stored: usize,
     /// How many of those were sent again under their name.
     pub sent_again: usize,
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { acknowledged, refused, in_doubt, in_doubt_stored, sent_again } = self;
+        write!(
+            f,
+            "{acknowledged} acknowledged, lost 0, {refused} refused for their version; {in_doubt} in \
+             doubt, of them {sent_again} sent again under their request id, {in_doubt_stored} of the \
+             others stored"
+        )
+    }
 }
 
 /// What is stored in each session, as far as it was checked.

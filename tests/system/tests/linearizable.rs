@@ -8,13 +8,15 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+use std::path::Path;
+
 use shared_context_system::{
     Setup,
     history::{
         self, Figures, Plan, Workload,
         forge::{Forger, Lie},
     },
-    tell,
+    kills, tell,
 };
 
 /// How many histories are played in a short run.
@@ -35,39 +37,23 @@ fn plan(workload: Workload, seed: u64) -> Plan {
     }
 }
 
-/// Plays `plan` on a server of its own, which is killed meanwhile, and checks what its
-/// clients saw.
-fn check(plan: &Plan) -> Figures {
-    let folder = tempfile::tempdir().unwrap();
-    let start = || Setup::new(folder.path()).without_rate_limit().start();
-    let mut server = Some(start());
-    let admin = server.as_ref().unwrap().admin();
-    let history = history::play(plan, &admin, || {
-        server.take().unwrap().kill();
-        server.insert(start()).admin()
-    });
-    let figures = history.check().unwrap_or_else(|it| panic!("{it}"));
-    Figures { kills: plan.kills, ..figures }
+/// Plays `count` histories of `workload`, and checks what clients saw.
+#[track_caller]
+fn check(workload: Workload, count: u64) -> Figures {
+    let start = |folder: &Path| Setup::new(folder).without_rate_limit().start();
+    kills::linearizable(count, |seed| plan(workload, seed), start)
 }
 
 #[test]
 fn there_is_an_order_of_all_that_clients_of_a_killed_server_see() {
-    let mut all = Figures::default();
-    for seed in history::seeds(HISTORIES) {
-        all += check(&plan(Workload::Distinct, seed));
-    }
-    tell(&format!("wasmtime: {all}"));
+    tell(&format!("wasmtime: {}", check(Workload::Distinct, HISTORIES)));
 }
 
 /// A failed condition once passed where the entry already had the value that was to be
 /// written, if the same participant had written it. So a counter, a lock, a fence and the
 /// memory tool lost acknowledged changes of clients that share a participant.
 fn check_equal_values(workload: Workload) {
-    let mut all = Figures::default();
-    for seed in history::seeds(EQUAL_HISTORIES) {
-        all += check(&plan(workload, seed));
-    }
-    tell(&format!("wasmtime, {workload:?}: {all}"));
+    tell(&format!("wasmtime, {workload:?}: {}", check(workload, EQUAL_HISTORIES)));
 }
 
 #[test]

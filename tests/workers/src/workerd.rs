@@ -15,9 +15,9 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use shared_context_system::{
-    Client, secrets,
+    Client, Killable, secrets,
     server::{Captured, send},
-    tell,
+    tell_last,
 };
 
 use crate::{UnderTest, config::Config};
@@ -27,8 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The time to end after `SIGTERM` before it is killed; open streams keep it running.
 const GRACE: Duration = Duration::from_secs(3);
 const POLL: Duration = Duration::from_millis(2);
-/// The number of its last output lines to repeat when a test fails.
-const LINES_REPEATED: usize = 30;
 /// The default secret of tests, which signs credentials.
 const SECRET: &str = "workers: signs the credentials of tests";
 /// The default admin key of tests.
@@ -298,13 +296,20 @@ impl Workerd {
     }
 }
 
+impl Killable for Workerd {
+    fn admin(&self) -> Client {
+        self.admin()
+    }
+
+    fn kill(self) {
+        drop(self.kill());
+    }
+}
+
 impl Drop for Workerd {
     fn drop(&mut self) {
         if thread::panicking() {
-            let log = self.log();
-            let skipped = log.lines().count().saturating_sub(LINES_REPEATED);
-            let last: Vec<_> = log.lines().skip(skipped).collect();
-            tell(&format!("the last output of workerd:\n{}", last.join("\n")));
+            tell_last("output of workerd", &self.log());
         }
         // Errors are ignored: it may have ended already.
         drop(self.child.kill());

@@ -5,20 +5,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use std::{env, process::ExitCode, sync::mpsc, time::Instant};
+use std::process::ExitCode;
 
-use shared_context_system::{
-    tell,
-    writers::{self, Account, Writer},
-};
+use shared_context_system::Kills;
 use shared_context_workers::Setup;
-
-const WRITERS: usize = 32;
-const ROUNDS_DEFAULT: usize = 3;
-const KEYS: usize = 5;
-/// The writes of a writer in a round: few enough that a session's audit trail still has the
-/// whole round when it is checked.
-const WRITES_MAX: usize = 100;
 
 fn main() -> ExitCode {
     shared_context_workers::main(&[
@@ -27,52 +17,11 @@ fn main() -> ExitCode {
     ])
 }
 
-fn rounds() -> usize {
-    env::var("SHARED_CONTEXT_KILL_ROUNDS")
-        .ok()
-        .and_then(|it| it.parse().ok())
-        .unwrap_or(ROUNDS_DEFAULT)
-}
-
-/// Runs 32 writers, spread over `session_count` sessions, and kills workerd.
-fn check(session_count: usize) {
-    let started = Instant::now();
+/// Runs 32 writers, spread over `sessions` sessions, and kills workerd.
+fn check(sessions: usize) {
     let folder = tempfile::tempdir().unwrap();
-    let sessions: Vec<_> = (0..session_count).map(|nth| format!("session-{nth}")).collect();
-    let mut workerd = Setup::new(folder.path()).without_rate_limit().start();
-    let writers = Writer::spread(&workerd.admin(), &sessions, WRITERS, KEYS);
-    let mut account = Account::default();
-    for round in 0..rounds() {
-        let (sender, acknowledged) = mpsc::channel();
-        let url = workerd.url().to_owned();
-        // Each round is killed at another point, and some before the first answer.
-        let until = if round % 5 == 4 { 0 } else { 150 + round * 97 % 500 };
-        let kill = || {
-            assert_eq!(acknowledged.iter().take(until).count(), until);
-            workerd.kill()
-        };
-        let (mut writes, setup) = writers::run(&url, &writers, round, WRITES_MAX, sender, kill);
-        workerd = setup.start();
-        let admin = workerd.admin();
-        if round % 2 == 0 {
-            account.send_again(&admin, &writers, &mut writes);
-        }
-        account.check(&admin, &sessions, &writes);
-    }
-    let figures = account.figures();
-    assert!(figures.acknowledged >= rounds() * 100, "{figures:?}");
-    tell(&format!(
-        "kill -9 of workerd, {WRITERS} writers over {session_count} sessions: {} rounds, {} \
-         acknowledged, lost 0, {} refused for their version; {} in doubt, of them {} sent again \
-         under their request id, {} of the others stored; {} s",
-        rounds(),
-        figures.acknowledged,
-        figures.refused,
-        figures.in_doubt,
-        figures.sent_again,
-        figures.in_doubt_stored,
-        started.elapsed().as_secs(),
-    ));
+    let kills = Kills { host: "workerd", writers: 32, sessions, rounds: 3, first: 150 };
+    kills.check(|| Setup::new(folder.path()).without_rate_limit().start());
 }
 
 /// Each writer has its own object, so only workerd's disk can lose or repeat a write.

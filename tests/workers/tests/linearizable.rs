@@ -4,13 +4,11 @@
 //!
 //! `SHARED_CONTEXT_HISTORIES=100 cargo xtask workers linearizable` runs longer.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
-
 use std::process::ExitCode;
 
 use shared_context_system::{
-    history::{self, Figures, Plan, Workload},
-    tell,
+    history::{Figures, Plan, Workload},
+    kills, tell,
 };
 use shared_context_workers::Setup;
 
@@ -42,26 +40,14 @@ fn equal_values(workload: Workload) {
 }
 
 fn check(workload: Workload, histories: u64) -> Figures {
-    let mut all = Figures::default();
-    for seed in history::seeds(histories) {
-        let folder = tempfile::tempdir().unwrap();
-        let mut workerd = Some(Setup::new(folder.path()).without_rate_limit().start());
-        let admin = workerd.as_ref().unwrap().admin();
-        let plan = Plan {
-            name: format!("workerd, history {seed}, {workload:?}"),
-            workload,
-            clients: 8,
-            operations: 75,
-            keys: 3,
-            seed,
-            kills: workload.kills(2),
-        };
-        let history = history::play(&plan, &admin, || {
-            let setup = workerd.take().unwrap().kill();
-            workerd.insert(setup.start()).admin()
-        });
-        let figures = history.check().unwrap_or_else(|it| panic!("{it}"));
-        all += Figures { kills: plan.kills, ..figures };
-    }
-    all
+    let plan = |seed| Plan {
+        name: format!("workerd, history {seed}, {workload:?}"),
+        workload,
+        clients: 8,
+        operations: 75,
+        keys: 3,
+        seed,
+        kills: workload.kills(2),
+    };
+    kills::linearizable(histories, plan, |folder| Setup::new(folder).without_rate_limit().start())
 }

@@ -24,6 +24,7 @@ enum Others {
 
 const CORE: &str = "shared-context-core";
 const CODEC: &str = "shared-context-codec";
+const MEMORY_TOOL: &str = "shared-context-memory-tool";
 const WIRE: &str = "shared-context-wire";
 const COMPONENT: &str = "shared-context-component";
 const WASMTIME: &str = "shared-context-wasmtime";
@@ -77,8 +78,16 @@ const LAYERS: &[Layer] = &[
         ),
     },
     Layer {
-        name: WIRE,
+        name: MEMORY_TOOL,
         members: &[CORE, CODEC],
+        others: Others::Not(
+            OUTSIDE_AND_HTTP,
+            "the memory tool turns commands into requests of the JSON tool and knows no HTTP",
+        ),
+    },
+    Layer {
+        name: WIRE,
+        members: &[CORE, CODEC, MEMORY_TOOL],
         others: Others::Not(
             OUTSIDE,
             "wire turns requests into responses; sockets and storage are the host's",

@@ -1,6 +1,6 @@
 //! The actions of rounds (spec 11).
 
-use shared_context_core::{Line, RedactRounds, RoundsCommand};
+use shared_context_core::RoundsCommand;
 
 #[cfg(feature = "schema")]
 use super::{
@@ -11,10 +11,7 @@ use super::{
     forms::{DeltaForm, StrategyForm, WeightForm, position},
     input::{self as parts, DeltaFilter, PlanInput},
 };
-use crate::{
-    action::{ANYONE, ORCHESTRATOR, PARTICIPANTS, REDACTORS, declare::actions},
-    checks::request_id,
-};
+use crate::action::{ANYONE, ORCHESTRATOR, PARTICIPANTS, REDACTORS, declare::actions};
 
 actions! {
     of Rounds:
@@ -45,14 +42,13 @@ actions! {
         }
         answers RoundReply<'_>;
         |it| {
-            let request_id = request_id(it.request_id.as_deref())?;
             let plan = PlanInput {
                 weights: it.weights.into_iter().flatten().map(Into::into).collect(),
                 strategies: it.strategies.into_iter().flatten().map(Into::into).collect(),
                 clip: it.clip,
                 bytes_max: it.bytes_max,
             };
-            parts::open_round(it.query, plan, request_id)
+            parts::open_round(it.query, plan, it.request_id.as_deref())
         };
 
     /// Propose changes of the shared state to the open round: all or nothing. Each says where,
@@ -74,8 +70,8 @@ actions! {
         }
         answers ProposedReply<'_>;
         |it| {
-            let request_id = request_id(it.request_id.as_deref())?;
-            parts::propose_deltas(it.deltas.iter().map(DeltaForm::input).collect(), request_id)
+            let deltas: Vec<_> = it.deltas.into_iter().map(Into::into).collect();
+            parts::propose_deltas(&deltas, it.request_id.as_deref())
         };
 
     /// Withdraw deltas of your own from the open round: all or nothing. They stay in the history;
@@ -93,7 +89,7 @@ actions! {
             request_id: String,
         }
         answers ExcludedReply<'_>;
-        |it| parts::withdraw_deltas(it.sequences, request_id(it.request_id.as_deref())?);
+        |it| parts::withdraw_deltas(it.sequences, it.request_id.as_deref());
 
     /// Reject deltas of the open round, with a reason: all or nothing. They stay in the history;
     /// closing the round leaves them out.
@@ -112,10 +108,7 @@ actions! {
             request_id: String,
         }
         answers ExcludedReply<'_>;
-        |it| {
-            let request_id = request_id(it.request_id.as_deref())?;
-            parts::reject_deltas(it.sequences, &it.reason, request_id)
-        };
+        |it| parts::reject_deltas(it.sequences, &it.reason, it.request_id.as_deref());
 
     /// Merge the deltas of the open round into the next state, or discard them; every delta is
     /// told what became of it.
@@ -135,8 +128,8 @@ actions! {
         }
         answers RoundReply<'_>;
         |it| {
-            let request_id = request_id(it.request_id.as_deref())?;
-            parts::close_round(it.clip.as_deref(), it.discard.unwrap_or(false), request_id)
+            let discards = it.discard.unwrap_or(false);
+            parts::close_round(it.clip.as_deref(), discards, it.request_id.as_deref())
         };
 
     /// Read the shared state as it is, with the round that is open, or as it was after an
@@ -180,13 +173,13 @@ actions! {
         |it| {
             let after = it.after.as_deref().map(position).transpose()?;
             let filter = DeltaFilter {
-                path: it.path.as_deref(),
+                path: it.path,
                 round: it.round,
-                participant: it.participant.as_deref(),
-                outcome: it.outcome.as_deref(),
-                form: it.form.as_deref(),
+                participant: it.participant,
+                outcome: it.outcome,
+                form: it.form,
             };
-            parts::read_deltas(filter, after, it.limit)
+            parts::read_deltas(&filter, after, it.limit)
         };
 
     /// Tell of each round how much of the state it left as it was: near 1, the participants
@@ -212,8 +205,5 @@ actions! {
         }
         takes {}
         answers RedactRoundsReply<'_>;
-        |it| {
-            let reason = Line::parse("reason", &it.reason)?;
-            Ok(Command::Rounds(RoundsCommand::Redact(RedactRounds::new(&it.text, reason)?)))
-        };
+        |it| parts::redact_rounds(&it.text, &it.reason);
 }

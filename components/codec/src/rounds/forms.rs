@@ -1,7 +1,6 @@
 //! List items in requests on rounds (spec 11).
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use shared_context_core::Error;
 
 use super::input::{DeltaInput, StrategyInput, WeightInput};
@@ -75,14 +74,10 @@ pub(crate) struct DeltaForm {
 
 form! { DeltaForm: operation, path, value, provenance }
 
-impl DeltaForm {
-    pub(crate) fn input(&self) -> DeltaInput<'_> {
-        DeltaInput {
-            operation: &self.operation,
-            path: &self.path,
-            value: self.value.0.as_deref().map(RawValue::get),
-            provenance: &self.provenance,
-        }
+impl From<DeltaForm> for DeltaInput {
+    fn from(it: DeltaForm) -> Self {
+        let value = it.value.0.map(|it| Box::<str>::from(it).into());
+        Self { operation: it.operation, path: it.path, value, provenance: it.provenance }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Builders of commands on rounds (spec 11).
 
 use shared_context_core::{
-    Command, Error, ExcludeDeltas, Line, Participant, RequestId, RoundsCommand,
+    Command, Error, ExcludeDeltas, Line, Participant, RedactRounds, RoundsCommand,
     pattern::ParticipantPattern,
     rounds::{
         Clip, CloseRound, OpenRound, PathPattern, Plan, Proposal, ReadDeltas, Reported, RoundError,
@@ -10,7 +10,7 @@ use shared_context_core::{
 };
 
 use super::forms::is_brief;
-use crate::checks::{collect_malformed_first, limit, participants};
+use crate::checks::{collect_malformed_first, limit, participants, request_id as parse_request_id};
 
 /// Plan for a new round, not yet validated.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,15 +47,15 @@ pub struct StrategyInput {
 
 /// A proposed change, not yet validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeltaInput<'a> {
+pub struct DeltaInput {
     /// Name of the operation.
-    pub operation: &'a str,
+    pub operation: String,
     /// Path of the change.
-    pub path: &'a str,
+    pub path: String,
     /// Value, as JSON text.
-    pub value: Option<&'a str>,
+    pub value: Option<String>,
     /// Reason for the change.
-    pub provenance: &'a str,
+    pub provenance: String,
 }
 
 /// Builds the command to open a round.
@@ -66,8 +66,9 @@ pub struct DeltaInput<'a> {
 pub fn open_round(
     query: Option<String>,
     plan: PlanInput,
-    request_id: Option<RequestId>,
+    request_id: Option<&str>,
 ) -> Result<Command, Error> {
+    let request_id = parse_request_id(request_id)?;
     let plan = plan.check()?;
     Ok(Command::Rounds(RoundsCommand::Open(Box::new(OpenRound { plan, query, request_id }))))
 }
@@ -78,14 +79,12 @@ pub fn open_round(
 ///
 /// `MALFORMED_REQUEST`, which takes precedence whichever delta has it; `INVALID_PATH`. Both name
 /// the delta, like the errors of the round itself.
-pub fn propose_deltas(
-    deltas: Vec<DeltaInput<'_>>,
-    request_id: Option<RequestId>,
-) -> Result<Command, Error> {
+pub fn propose_deltas(deltas: &[DeltaInput], request_id: Option<&str>) -> Result<Command, Error> {
+    let request_id = parse_request_id(request_id)?;
     check_deltas(deltas.len())?;
     let mut later = None;
     let deltas = (1..).zip(deltas).map(|(nth, it)| {
-        Delta::new(it.operation, it.path, it.value, it.provenance)
+        Delta::new(&it.operation, &it.path, it.value.as_deref(), &it.provenance)
             .map_err(|error| RoundError::InProposal { nth, error: Box::new(error) }.into())
     });
     let deltas = collect_malformed_first(deltas, &mut later)?;
@@ -102,10 +101,8 @@ pub fn propose_deltas(
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`.
-pub fn withdraw_deltas(
-    sequences: Vec<u32>,
-    request_id: Option<RequestId>,
-) -> Result<Command, Error> {
+pub fn withdraw_deltas(sequences: Vec<u32>, request_id: Option<&str>) -> Result<Command, Error> {
+    let request_id = parse_request_id(request_id)?;
     let exclude = ExcludeDeltas::new(sequences, None, request_id)?;
     Ok(Command::Rounds(RoundsCommand::Exclude(exclude)))
 }
@@ -118,8 +115,9 @@ pub fn withdraw_deltas(
 pub fn reject_deltas(
     sequences: Vec<u32>,
     reason: &str,
-    request_id: Option<RequestId>,
+    request_id: Option<&str>,
 ) -> Result<Command, Error> {
+    let request_id = parse_request_id(request_id)?;
     let reason = Line::parse("reason", reason)?;
     let exclude = ExcludeDeltas::new(sequences, Some(reason), request_id)?;
     Ok(Command::Rounds(RoundsCommand::Exclude(exclude)))
@@ -133,25 +131,26 @@ pub fn reject_deltas(
 pub fn close_round(
     clip: Option<&str>,
     discards: bool,
-    request_id: Option<RequestId>,
+    request_id: Option<&str>,
 ) -> Result<Command, Error> {
+    let request_id = parse_request_id(request_id)?;
     let clip = clip.map(Clip::parse).transpose()?;
     Ok(Command::Rounds(RoundsCommand::Close(CloseRound { clip, discards, request_id })))
 }
 
 /// Deltas to read, not yet validated.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct DeltaFilter<'a> {
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeltaFilter {
     /// Path of the deltas, or above them.
-    pub path: Option<&'a str>,
+    pub path: Option<String>,
     /// Their round.
     pub round: Option<u64>,
     /// The participant that proposed them.
-    pub participant: Option<&'a str>,
+    pub participant: Option<String>,
     /// The name of their outcome.
-    pub outcome: Option<&'a str>,
+    pub outcome: Option<String>,
     /// The name of the form in which they are returned.
-    pub form: Option<&'a str>,
+    pub form: Option<String>,
 }
 
 /// Builds the command to read deltas; `after` is a round and a sequence.
@@ -160,18 +159,28 @@ pub struct DeltaFilter<'a> {
 ///
 /// `MALFORMED_REQUEST`, `INVALID_PATH`.
 pub fn read_deltas(
-    filter: DeltaFilter<'_>,
+    filter: &DeltaFilter,
     after: Option<(u64, u32)>,
     at_most: Option<u32>,
 ) -> Result<Command, Error> {
     let limit = limit(at_most)?;
-    let participant = filter.participant.map(Participant::parse).transpose()?;
-    let outcome = filter.outcome.map(Reported::parse).transpose()?;
-    let is_brief = filter.form.map(is_brief).transpose()?.unwrap_or(false);
-    let path = filter.path.map(SentPath::parse).transpose()?;
+    let participant = filter.participant.as_deref().map(Participant::parse).transpose()?;
+    let outcome = filter.outcome.as_deref().map(Reported::parse).transpose()?;
+    let is_brief = filter.form.as_deref().map(is_brief).transpose()?.unwrap_or(false);
+    let path = filter.path.as_deref().map(SentPath::parse).transpose()?;
     let round = filter.round;
     let read = ReadDeltas { path, round, participant, outcome, is_brief, after, limit };
     Ok(Command::Rounds(RoundsCommand::ReadDeltas(read)))
+}
+
+/// Builds the command to replace `text` in rounds.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub fn redact_rounds(text: &str, reason: &str) -> Result<Command, Error> {
+    let reason = Line::parse("reason", reason)?;
+    Ok(Command::Rounds(RoundsCommand::Redact(RedactRounds::new(text, reason)?)))
 }
 
 impl PlanInput {

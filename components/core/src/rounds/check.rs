@@ -8,7 +8,7 @@ use super::{
     claim::{Change, Claim, Claims, claims},
     path::{Path, Step, find},
 };
-use crate::{Error, participant::Role};
+use crate::{Error, count::narrow, participant::Role};
 
 /// Rejects `delta` if it does not fit `state`. Returns the bytes it counts toward
 /// [`DELTAS_BYTES_MAX`](super::DELTAS_BYTES_MAX).
@@ -41,7 +41,7 @@ pub(crate) fn check(delta: &Delta, state: &State, plan: &Plan) -> Result<u32, Er
     let bytes = delta.value.as_ref().map_or(0, Json::bytes) + delta.provenance.as_str().len();
     let bytes = bytes.saturating_add(comparisons / COMPARISONS_PER_BYTE);
     let bytes = claims.iter().map(bytes_of_paths).fold(bytes, usize::saturating_add);
-    Ok(u32::try_from(bytes).unwrap_or(u32::MAX))
+    Ok(narrow(bytes))
 }
 
 /// Returns the bytes that the paths of a claim count.

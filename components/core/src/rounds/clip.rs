@@ -9,7 +9,11 @@ use super::{
     apply::{Part, Parts, StateBuilder},
     path::{Path, Step},
 };
-use crate::{Error, order::sorted};
+use crate::{
+    Error,
+    count::{narrow, widen},
+    order::sorted,
+};
 
 /// A part that was removed because the state exceeded its limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +101,7 @@ pub(super) fn clip(
     bytes_max: u32,
     round: u64,
 ) -> Result<(Json, ClippedParts), Error> {
-    let limit = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+    let limit = widen(bytes_max);
     let text = Json::from_value(&builder.document)?;
     let bytes = text.bytes();
     let parts = builder.parts.count();
@@ -105,11 +109,10 @@ pub(super) fn clip(
         return Ok((text, Vec::new()));
     }
     let too_many = |parts: usize| {
-        let count = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
-        Error::from(RoundError::TooManyParts { parts: count(parts), parts_max: count(PARTS_MAX) })
+        Error::from(RoundError::TooManyParts { parts: narrow(parts), parts_max: narrow(PARTS_MAX) })
     };
     let too_large = |bytes: usize, largest| {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let bytes = narrow(bytes);
         Error::from(RoundError::StateTooLarge { bytes, bytes_max, largest })
     };
     let candidates = candidates(builder, round)?;
@@ -160,8 +163,7 @@ fn candidates(builder: &StateBuilder<'_>, round: u64) -> Result<Vec<Candidate>, 
     let mut add = |steps: Vec<Step>, value: &Value, part: &Part, name: usize| {
         let Some(path) = Path::new(steps) else { return Ok(()) };
         let bytes = Json::from_value(value)?.bytes();
-        let clipped =
-            Clipped { path, mark: part.mark, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) };
+        let clipped = Clipped { path, mark: part.mark, bytes: narrow(bytes) };
         all.push(Candidate { clipped, saves: bytes + name, by: part.by.clone() });
         Ok::<_, Error>(())
     };

@@ -8,7 +8,7 @@ use super::{
     merge::{self, Resolution, WeightedDelta},
     path::Path,
 };
-use crate::{Error, key::Line, order::sorted, participant::Participant};
+use crate::{Error, count::narrow, key::Line, order::sorted, participant::Participant};
 
 /// The result of closing a round.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,7 +77,7 @@ impl Status {
     pub fn counts(outcomes: &[DeltaOutcome]) -> OutcomeCounts {
         let count = |of: &[Self]| {
             let count = outcomes.iter().filter(|it| of.contains(&it.status)).count();
-            u32::try_from(count).unwrap_or(u32::MAX)
+            narrow(count)
         };
         OutcomeCounts {
             applied: count(&[Self::Applied]),

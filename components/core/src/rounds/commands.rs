@@ -53,6 +53,20 @@ pub enum Reply {
     Redacted(RoundsRedacted),
 }
 
+impl Reply {
+    /// Returns the number of the round that the reply is about; `None` if it is about all.
+    pub fn round(&self) -> Option<u64> {
+        match self {
+            Self::Round(it) => Some(it.number),
+            Self::Closed(it) => Some(it.round.number),
+            Self::Proposed(it) => Some(it.round),
+            Self::Excluded(it) => Some(it.round),
+            Self::State(it) => Some(it.round),
+            Self::Deltas(_) | Self::Convergence(_) | Self::Redacted(_) => None,
+        }
+    }
+}
+
 /// A closed round, and what lost in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closed {

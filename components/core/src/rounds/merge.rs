@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     Error,
+    count::narrow,
     order::{set, sorted},
 };
 
@@ -218,7 +219,7 @@ impl PathMerge<'_> {
     fn item_path(&self, nth: usize) -> Path {
         let place = self.list().map_or(0, Vec::len).saturating_add(nth);
         let mut path = self.path.clone();
-        path.push(Step::Index(u32::try_from(place).unwrap_or(u32::MAX)));
+        path.push(Step::Index(narrow(place)));
         path
     }
 

@@ -13,7 +13,7 @@ use super::{
     close::merge_all,
     merge,
 };
-use crate::Error;
+use crate::{Error, count::narrow};
 
 /// The most deltas of a round whose losses are computed with each proposal.
 const PREVIEW_DELTAS_MAX: u32 = DELTAS_MAX / 4;
@@ -125,7 +125,7 @@ pub(crate) fn preview(
     for delta in own {
         let lost = losses.iter_mut().find(|(sequence, _)| *sequence == delta.sequence);
         let mut losses = lost.map(|(_, it)| std::mem::take(it)).unwrap_or_default();
-        let more = u32::try_from(losses.len().saturating_sub(room)).unwrap_or(u32::MAX);
+        let more = narrow(losses.len().saturating_sub(room));
         more_losses = more_losses.saturating_add(more);
         losses.truncate(room);
         room = room.saturating_sub(losses.len());
@@ -136,6 +136,6 @@ pub(crate) fn preview(
             losses,
         });
     }
-    let count = u32::try_from(own.len()).unwrap_or(u32::MAX);
+    let count = narrow(own.len());
     Ok(Proposed { round: round.number, first, count, deltas, has_losses, more_losses })
 }

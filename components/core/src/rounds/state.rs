@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{BINDINGS, DEPTH_MAX, ENTITIES, Json, MEMBERS, Path, QUERY, RULES, SentPath, Weight};
-use crate::{Error, order::map};
+use crate::{Error, count::narrow, order::map};
 
 /// The state after a round (spec 11.1).
 ///
@@ -127,7 +127,7 @@ impl State {
 
     /// Returns its size: the bytes of the document in canonical form.
     pub fn bytes(&self) -> u32 {
-        u32::try_from(self.text.bytes()).unwrap_or(u32::MAX)
+        narrow(self.text.bytes())
     }
 
     /// Resolves `path` in the document.

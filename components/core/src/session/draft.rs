@@ -17,6 +17,7 @@ use super::{
 use crate::{
     Error,
     audit::{AuditAction, AuditEntry, AuditRecord},
+    count::widen,
     decision::Decision,
     key::{Key, Label, Line},
     kv::{Bucket, Change, Revision},
@@ -246,7 +247,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         self.weigh(0, weight::of_version(&version));
         self.meta.history_versions = self.meta.history_versions.saturating_add(1);
         self.meta.history_bytes = self.meta.history_bytes.saturating_add(version.bytes());
-        let versions_max = usize::try_from(versions_max).unwrap_or(usize::MAX);
+        let versions_max = widen(versions_max);
         let past = self.histories.get_mut(&entry.key);
         let row = match past.map(|it| mem::replace(it, LoadedHistory::Row(Vec::new()))) {
             Some(LoadedHistory::Row(row)) => Some(row),

@@ -14,6 +14,7 @@ use crate::{
     audit::AuditAction,
     config::Config,
     context::{self, stored::StoredContext},
+    count::narrow,
     key::RequestId,
     kv::Bucket,
     portable::Portable,
@@ -41,7 +42,7 @@ impl<B: Bucket> OpenSession<'_, B> {
                 btree_map::Entry::Occupied(it) => it.into_mut(),
             };
             // Format 1 did not store the size in bytes.
-            entry.value_bytes = u32::try_from(value.len()).unwrap_or(u32::MAX);
+            entry.value_bytes = narrow(value.len());
         }
         Ok(self.answer(Reply::Portable(Box::new(Portable {
             session: self.session.clone(),

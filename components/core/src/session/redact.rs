@@ -8,6 +8,7 @@ use crate::{
     Error,
     audit::AuditAction,
     context::{kept::Part, stored::StoredContext},
+    count::narrow,
     digest,
     key::{Key, Line},
     kv::{Bucket, Revision},
@@ -152,7 +153,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             // The secret is removed even if the placeholder's tokens cannot be counted
             // exactly.
             value_tokens: self.count(text).unwrap_or_else(|_| approximate(text)),
-            value_bytes: u32::try_from(text.len()).unwrap_or(u32::MAX),
+            value_bytes: narrow(text.len()),
             is_redacted: true,
             ..entry.clone()
         }

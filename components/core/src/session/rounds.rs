@@ -13,6 +13,7 @@ use crate::{
     Error,
     audit::AuditAction,
     context::{kept::Part, stored::StoredContext},
+    count::widen,
     kv::{Bucket, Change},
     record,
     reply::{self, PAGE_BYTES_MAX},
@@ -170,7 +171,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         let path =
             read.path.as_ref().map(|it| self.stored().state(rounds.last)?.place(it)).transpose()?;
         let from = read.after.map_or(rounds.oldest, |(round, _)| round.max(rounds.oldest));
-        let limit = usize::try_from(read.limit).unwrap_or(usize::MAX);
+        let limit = widen(read.limit);
         let mut page = DeltasPage { deltas: Vec::new(), is_brief: read.is_brief, next_after: None };
         let mut room = PAGE_BYTES_MAX;
         for number in from.max(1)..=newest {

@@ -6,6 +6,7 @@ use super::{Decision, Draft, OpenSession, answer, draft::EventDetails, not_found
 use crate::{
     Error,
     audit::AuditAction,
+    count::narrow,
     key::{Key, Label, Line},
     kv::{Bucket, Revision},
     record,
@@ -32,7 +33,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             return Err(Error::SnapshotExists { label: label.clone() });
         }
         let snapshots_max = self.meta.retention.snapshots_max;
-        let count = u32::try_from(snapshots.len()).unwrap_or(u32::MAX);
+        let count = narrow(snapshots.len());
         if count >= snapshots_max {
             return Err(Error::SnapshotLimit { snapshots: count, snapshots_max });
         }

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     Code, Error,
     command::{Batch, Delete, Write},
+    count::narrow,
     key::Key,
     kv::Bucket,
     namespace::Namespace,
@@ -186,7 +187,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             written_at: self.at,
             version: current.map_or(0, |it| it.version).saturating_add(1),
             value_tokens,
-            value_bytes: u32::try_from(write.value.len()).unwrap_or(u32::MAX),
+            value_bytes: narrow(write.value.len()),
             revision,
             created: current.map_or(revision, |it| it.created),
             touched: revision,

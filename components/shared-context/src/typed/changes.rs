@@ -3,7 +3,7 @@
 use shared_context_codec::parts;
 use shared_context_core::{Command, Reply, audit, pattern::KeyPattern, port::Revision};
 
-use super::{perform, types};
+use super::{Caller, Result, perform, types};
 use crate::{
     Component,
     bindings::exports::shared_context::core::changes::{AuditPage, Guest, Page},
@@ -13,12 +13,12 @@ use crate::{
 impl Guest for Component {
     fn read(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         since: Option<types::Revision>,
         limit: Option<u32>,
         keys: Option<String>,
         except_own: bool,
-    ) -> Result<Page, types::Error> {
+    ) -> Result<Page> {
         let command = || {
             let keys = keys.map(|it| KeyPattern::parse(&it)).transpose()?;
             let (since, limit) = (since.map(Revision), parts::limit(limit)?);
@@ -37,10 +37,10 @@ impl Guest for Component {
 
     fn audit(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         after: Option<types::Revision>,
         limit: Option<u32>,
-    ) -> Result<AuditPage, types::Error> {
+    ) -> Result<AuditPage> {
         let after = Revision(after.unwrap_or(0));
         let command = parts::limit(limit).map(|limit| Command::Audit { after, limit });
         perform(&session, caller, command, |outcome| {

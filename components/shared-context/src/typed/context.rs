@@ -1,16 +1,16 @@
 //! The interface `context`.
 
 use shared_context_codec::parts::context::{self as parts, WindowInput};
-use shared_context_core::{Command, Error, context::plan};
+use shared_context_core::context::plan;
 
-use super::{answer, perform, types};
+use super::{Answer, Caller, Result, perform_to_json};
 use crate::{
     Component,
     bindings::exports::shared_context::core::context::{Guest, Parts, Shares, Window},
 };
 
 impl Guest for Component {
-    fn plan_window(session: String, caller: types::Caller, window: Window) -> Answer {
+    fn plan_window(session: String, caller: Caller, window: Window) -> Result<Answer> {
         let command = parts::plan_window(WindowInput {
             window_tokens: window.window_tokens,
             shares: window.shares.map(Into::into),
@@ -22,66 +22,59 @@ impl Guest for Component {
             sample: window.sample,
             encoding: window.encoding,
         });
-        performed(&session, caller, command)
+        perform_to_json(&session, caller, command)
     }
 
-    fn assemble_context(session: String, caller: types::Caller, request: String) -> Answer {
-        performed(&session, caller, parts::assemble_json(&request))
+    fn assemble_context(session: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_to_json(&session, caller, parts::assemble_json(&request))
     }
 
-    fn read_envelope(session: String, caller: types::Caller, envelope: String) -> Answer {
-        performed(&session, caller, parts::read_envelope(&envelope))
+    fn read_envelope(session: String, caller: Caller, envelope: String) -> Result<Answer> {
+        perform_to_json(&session, caller, parts::read_envelope(&envelope))
     }
 
-    fn export_evidence(session: String, caller: types::Caller, envelope: String) -> Answer {
-        performed(&session, caller, parts::export_evidence(&envelope))
+    fn export_evidence(session: String, caller: Caller, envelope: String) -> Result<Answer> {
+        perform_to_json(&session, caller, parts::export_evidence(&envelope))
     }
 
     fn record_injection(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         envelope: String,
         place: String,
         target: Option<String>,
         request_id: Option<String>,
-    ) -> Answer {
+    ) -> Result<Answer> {
         let (target, id) = (target.as_deref(), request_id.as_deref());
-        performed(&session, caller, parts::record_injection(&envelope, &place, target, id))
+        perform_to_json(&session, caller, parts::record_injection(&envelope, &place, target, id))
     }
 
     fn report_missing(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         kind: String,
         text: String,
         envelope: Option<String>,
         request_id: Option<String>,
-    ) -> Answer {
+    ) -> Result<Answer> {
         let (envelope, id) = (envelope.as_deref(), request_id.as_deref());
-        performed(&session, caller, parts::report_missing(&kind, text, envelope, id))
+        perform_to_json(&session, caller, parts::report_missing(&kind, text, envelope, id))
     }
 
     fn answer_missing(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         missing: String,
         answer: String,
         request_id: Option<String>,
-    ) -> Answer {
+    ) -> Result<Answer> {
         let command = parts::answer_missing(&missing, answer, request_id.as_deref());
-        performed(&session, caller, command)
+        perform_to_json(&session, caller, command)
     }
 
-    fn list_missing(session: String, caller: types::Caller, state: Option<String>) -> Answer {
-        performed(&session, caller, parts::list_missing(state.as_deref()))
+    fn list_missing(session: String, caller: Caller, state: Option<String>) -> Result<Answer> {
+        perform_to_json(&session, caller, parts::list_missing(state.as_deref()))
     }
-}
-
-/// The result of every function.
-type Answer = Result<types::Answer, types::Error>;
-
-fn performed(session: &str, caller: types::Caller, command: Result<Command, Error>) -> Answer {
-    perform(session, caller, command, |outcome| Some(answer(&outcome)))
 }
 
 impl From<Shares> for plan::Parts<Option<f64>> {

@@ -6,19 +6,14 @@ use shared_context_core::{
     store::{Entry, history::Ended as EndedAs},
 };
 
-use super::{perform, types};
+use super::{Caller, Result, perform};
 use crate::{
     Component,
     bindings::exports::shared_context::core::history::{Ended, Guest, Kept, KeptVersion},
 };
 
 impl Guest for Component {
-    fn read(
-        session: String,
-        caller: types::Caller,
-        key: String,
-        versions: Vec<u64>,
-    ) -> Result<Kept, types::Error> {
+    fn read(session: String, caller: Caller, key: String, versions: Vec<u64>) -> Result<Kept> {
         let command = Key::parse(&key).map(|key| Command::ReadHistory { key, versions });
         perform(&session, caller, command, |outcome| {
             let Reply::History(it) = outcome.reply else { return None };

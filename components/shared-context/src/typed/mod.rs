@@ -20,17 +20,19 @@ use shared_context_core::{
 };
 
 use crate::{
-    bindings::shared_context::core::types,
+    bindings::shared_context::core::types::{self, Answer, Caller},
     ports::{self, PORTS},
 };
+
+type Result<T, E = types::Error> = core::result::Result<T, E>;
 
 /// Performs `command`; `pick` extracts the result from the reply.
 fn perform<T>(
     session: &str,
-    caller: types::Caller,
+    caller: Caller,
     command: Result<Command, Error>,
     pick: impl FnOnce(Outcome) -> Option<T>,
-) -> Result<T, types::Error> {
+) -> Result<T> {
     let outcome = perform_on(ScopeKind::Session, session, caller, command)?;
     pick(outcome).ok_or_else(unexpected_reply)
 }
@@ -38,10 +40,10 @@ fn perform<T>(
 /// Like [`perform`], but returns `None` if the reply is `Unchanged`.
 fn perform_if_changed<T>(
     session: &str,
-    caller: types::Caller,
+    caller: Caller,
     command: Result<Command, Error>,
     pick: impl FnOnce(Outcome) -> Option<T>,
-) -> Result<Option<T>, types::Error> {
+) -> Result<Option<T>> {
     let outcome = perform_on(ScopeKind::Session, session, caller, command)?;
     if matches!(outcome.reply, Reply::Unchanged) {
         return Ok(None);
@@ -49,20 +51,29 @@ fn perform_if_changed<T>(
     pick(outcome).map(Some).ok_or_else(unexpected_reply)
 }
 
+/// Performs `command`, and returns its reply as the JSON tool's.
+fn perform_to_json(
+    session: &str,
+    caller: Caller,
+    command: Result<Command, Error>,
+) -> Result<Answer> {
+    perform_on(ScopeKind::Session, session, caller, command).map(|it| answer(&it))
+}
+
 /// Performs `command` on the scope of this `kind` and `id`.
 fn perform_on(
     kind: ScopeKind,
     id: &str,
-    caller: types::Caller,
+    caller: Caller,
     command: Result<Command, Error>,
-) -> Result<Outcome, types::Error> {
+) -> Result<Outcome> {
     let caller = ports::caller(caller);
     shared_context_codec::perform(&PORTS, kind, id, &caller, command).map_err(ports::error)
 }
 
 /// Returns the outcome as the JSON tool's reply.
-fn answer(outcome: &Outcome) -> types::Answer {
-    types::Answer { json: shared_context_codec::to_json(outcome), revision: outcome.revision.0 }
+fn answer(outcome: &Outcome) -> Answer {
+    Answer { json: shared_context_codec::to_json(outcome), revision: outcome.revision.0 }
 }
 
 /// Builds the error for a reply of an unexpected kind, which is a bug of ours.

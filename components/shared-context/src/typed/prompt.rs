@@ -2,7 +2,7 @@
 
 use shared_context_core::{Command, Participant, Reply, port::Revision, tokens::Tokens};
 
-use super::{answer, perform, types};
+use super::{Answer, Caller, Result, perform, perform_to_json, types};
 use crate::{
     Component,
     bindings::exports::shared_context::core::prompt::{Guest, Rendered},
@@ -11,23 +11,23 @@ use crate::{
 impl Guest for Component {
     fn context(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         max_tokens: Option<types::Tokens>,
         if_changed_since: Option<u64>,
-    ) -> Result<types::Answer, types::Error> {
+    ) -> Result<Answer> {
         let command = Command::RenderContext {
             max_tokens: max_tokens.map(Tokens),
             if_changed_since: if_changed_since.map(Revision),
         };
-        perform(&session, caller, Ok(command), |outcome| Some(answer(&outcome)))
+        perform_to_json(&session, caller, Ok(command))
     }
 
     fn render(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         participant: Option<String>,
         max_tokens: Option<types::Tokens>,
-    ) -> Result<Rendered, types::Error> {
+    ) -> Result<Rendered> {
         let participant = participant.map(|it| Participant::parse(&it)).transpose();
         let max_tokens = max_tokens.map(Tokens);
         let command = participant.map(|participant| Command::Prompt { participant, max_tokens });

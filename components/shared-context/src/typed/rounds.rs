@@ -1,167 +1,98 @@
 //! The interface `rounds`.
 
-use shared_context_codec::parts::rounds::{
-    self as parts, DeltaInput, PlanInput, StrategyInput, WeightInput,
-};
-use shared_context_core::{
-    Command, Error, Line, Outcome, RedactRounds, Reply, RoundsCommand, RoundsReply,
-};
+use shared_context_codec::parts::rounds::{self as parts, DeltaFilter, DeltaInput, PlanInput};
+use shared_context_core::{Command, Error, Reply, RoundsCommand, RoundsReply};
 
-use super::{answer, perform, store::parse_request_id, types};
+use super::{Answer, Caller, Result, answer, perform, perform_to_json};
 use crate::{
     Component,
-    bindings::exports::shared_context::core::rounds::{
-        Delta, DeltaFilter, Guest, Page, Plan, Position, RoundAnswer,
-    },
+    bindings::exports::shared_context::core::rounds::{Guest, Page, Position, RoundAnswer},
 };
 
 impl Guest for Component {
     fn open(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         query: Option<String>,
-        plan: Plan,
+        plan: PlanInput,
         request_id: Option<String>,
-    ) -> Result<RoundAnswer, types::Error> {
-        let command = || parts::open_round(query, plan_input(plan), parse_request_id(request_id)?);
-        perform(&session, caller, command(), round_answer)
+    ) -> Result<RoundAnswer> {
+        round(&session, caller, parts::open_round(query, plan, request_id.as_deref()))
     }
 
     fn propose(
         session: String,
-        caller: types::Caller,
-        deltas: Vec<Delta>,
+        caller: Caller,
+        deltas: Vec<DeltaInput>,
         request_id: Option<String>,
-    ) -> Result<RoundAnswer, types::Error> {
-        let command = || -> Result<Command, Error> {
-            let request_id = parse_request_id(request_id)?;
-            parts::propose_deltas(deltas.iter().map(delta_input).collect(), request_id)
-        };
-        perform(&session, caller, command(), round_answer)
+    ) -> Result<RoundAnswer> {
+        round(&session, caller, parts::propose_deltas(&deltas, request_id.as_deref()))
     }
 
     fn withdraw(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         sequences: Vec<u32>,
         request_id: Option<String>,
-    ) -> Result<RoundAnswer, types::Error> {
-        let command = || parts::withdraw_deltas(sequences, parse_request_id(request_id)?);
-        perform(&session, caller, command(), round_answer)
+    ) -> Result<RoundAnswer> {
+        round(&session, caller, parts::withdraw_deltas(sequences, request_id.as_deref()))
     }
 
     fn reject(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         sequences: Vec<u32>,
         reason: String,
         request_id: Option<String>,
-    ) -> Result<RoundAnswer, types::Error> {
-        let command = || parts::reject_deltas(sequences, &reason, parse_request_id(request_id)?);
-        perform(&session, caller, command(), round_answer)
+    ) -> Result<RoundAnswer> {
+        round(&session, caller, parts::reject_deltas(sequences, &reason, request_id.as_deref()))
     }
 
     fn close(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         clip: Option<String>,
         discard: bool,
         request_id: Option<String>,
-    ) -> Result<RoundAnswer, types::Error> {
-        let command =
-            || parts::close_round(clip.as_deref(), discard, parse_request_id(request_id)?);
-        perform(&session, caller, command(), round_answer)
+    ) -> Result<RoundAnswer> {
+        let command = parts::close_round(clip.as_deref(), discard, request_id.as_deref());
+        round(&session, caller, command)
     }
 
-    fn read_state(
-        session: String,
-        caller: types::Caller,
-        round: Option<u64>,
-    ) -> Result<RoundAnswer, types::Error> {
-        perform(
-            &session,
-            caller,
-            Ok(Command::Rounds(RoundsCommand::ReadState { round })),
-            round_answer,
-        )
+    fn read_state(session: String, caller: Caller, at: Option<u64>) -> Result<RoundAnswer> {
+        round(&session, caller, Ok(Command::Rounds(RoundsCommand::ReadState { round: at })))
     }
 
     fn read_deltas(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         filter: DeltaFilter,
         after: Option<Position>,
         limit: Option<u32>,
-    ) -> Result<Page, types::Error> {
+    ) -> Result<Page> {
         let after = after.map(|it| (it.round, it.sequence));
-        let filter = parts::DeltaFilter {
-            path: filter.path.as_deref(),
-            round: filter.round,
-            participant: filter.participant.as_deref(),
-            outcome: filter.outcome.as_deref(),
-            form: filter.form.as_deref(),
-        };
-        let command = parts::read_deltas(filter, after, limit);
-        perform(&session, caller, command, |outcome| {
-            let types::Answer { json, revision } = answer(&outcome);
+        perform(&session, caller, parts::read_deltas(&filter, after, limit), |outcome| {
+            let Answer { json, revision } = answer(&outcome);
             let Reply::Rounds(RoundsReply::Deltas(it)) = outcome.reply else { return None };
             let next_after = it.next_after.map(|(round, sequence)| Position { round, sequence });
             Some(Page { json, next_after, revision })
         })
     }
 
-    fn redact(
-        session: String,
-        caller: types::Caller,
-        text: String,
-        reason: String,
-    ) -> Result<types::Answer, types::Error> {
-        let command = || -> Result<Command, Error> {
-            let reason = Line::parse("reason", &reason)?;
-            Ok(Command::Rounds(RoundsCommand::Redact(RedactRounds::new(&text, reason)?)))
-        };
-        perform(&session, caller, command(), |outcome| Some(answer(&outcome)))
+    fn redact(session: String, caller: Caller, text: String, reason: String) -> Result<Answer> {
+        perform_to_json(&session, caller, parts::redact_rounds(&text, &reason))
     }
 
-    fn convergence(session: String, caller: types::Caller) -> Result<types::Answer, types::Error> {
-        let command = Ok(Command::Rounds(RoundsCommand::ReadConvergence));
-        perform(&session, caller, command, |outcome| Some(answer(&outcome)))
+    fn convergence(session: String, caller: Caller) -> Result<Answer> {
+        perform_to_json(&session, caller, Ok(Command::Rounds(RoundsCommand::ReadConvergence)))
     }
 }
 
-fn round_answer(outcome: Outcome) -> Option<RoundAnswer> {
-    let types::Answer { json, revision } = answer(&outcome);
-    let round = match outcome.reply {
-        Reply::Rounds(RoundsReply::Round(it)) => it.number,
-        Reply::Rounds(RoundsReply::Closed(it)) => it.round.number,
-        Reply::Rounds(RoundsReply::Proposed(it)) => it.round,
-        Reply::Rounds(RoundsReply::Excluded(it)) => it.round,
-        Reply::Rounds(RoundsReply::State(it)) => it.round,
-        _ => return None,
-    };
-    Some(RoundAnswer { round, json, revision })
-}
-
-fn plan_input(it: Plan) -> PlanInput {
-    let weights = it.weights.into_iter();
-    let strategies = it.strategies.into_iter();
-    PlanInput {
-        weights: weights
-            .map(|it| WeightInput { participant: it.participant, weight: it.weight })
-            .collect(),
-        strategies: strategies
-            .map(|it| StrategyInput { path: it.path, strategy: it.strategy, experts: it.experts })
-            .collect(),
-        clip: it.clip,
-        bytes_max: it.bytes_max,
-    }
-}
-
-fn delta_input(it: &Delta) -> DeltaInput<'_> {
-    DeltaInput {
-        operation: &it.operation,
-        path: &it.path,
-        value: it.value.as_deref(),
-        provenance: &it.provenance,
-    }
+/// Performs a command whose reply is about one round.
+fn round(session: &str, caller: Caller, command: Result<Command, Error>) -> Result<RoundAnswer> {
+    perform(session, caller, command, |outcome| {
+        let Answer { json, revision } = answer(&outcome);
+        let Reply::Rounds(reply) = outcome.reply else { return None };
+        Some(RoundAnswer { round: reply.round()?, json, revision })
+    })
 }

@@ -5,64 +5,49 @@ use shared_context_codec::{
 };
 use shared_context_core::{Command, Config, Outcome, Reply, reply::SessionInfo as Info};
 
-use super::{perform, types};
+use super::{Caller, Result, perform, types};
 use crate::{
     Component,
     bindings::exports::shared_context::core::sessions::{Guest, SessionInfo},
 };
 
 impl Guest for Component {
-    fn create(
-        session: String,
-        caller: types::Caller,
-        config: Option<String>,
-    ) -> Result<SessionInfo, types::Error> {
+    fn create(session: String, caller: Caller, config: Option<String>) -> Result<SessionInfo> {
         let config = config.map_or_else(|| Ok(Config::default()), |it| parse_config(&it));
         let command = config.map(|it| Command::CreateSession(Box::new(it)));
         perform(&session, caller, command, info)
     }
 
-    fn show(session: String, caller: types::Caller) -> Result<SessionInfo, types::Error> {
+    fn show(session: String, caller: Caller) -> Result<SessionInfo> {
         perform(&session, caller, Ok(Command::ShowSession), info)
     }
 
-    fn update(
-        session: String,
-        caller: types::Caller,
-        config: String,
-    ) -> Result<SessionInfo, types::Error> {
+    fn update(session: String, caller: Caller, config: String) -> Result<SessionInfo> {
         let command = parse_config_change(&config).map(|it| Command::UpdateSession(Box::new(it)));
         perform(&session, caller, command, info)
     }
 
-    fn archive(session: String, caller: types::Caller) -> Result<SessionInfo, types::Error> {
+    fn archive(session: String, caller: Caller) -> Result<SessionInfo> {
         perform(&session, caller, Ok(Command::ArchiveSession), info)
     }
 
-    fn delete(session: String, caller: types::Caller) -> Result<types::Revision, types::Error> {
+    fn delete(session: String, caller: Caller) -> Result<types::Revision> {
         perform(&session, caller, Ok(Command::DeleteSession), |it| Some(it.revision.0))
     }
 
-    fn revoke_credentials(
-        session: String,
-        caller: types::Caller,
-    ) -> Result<SessionInfo, types::Error> {
+    fn revoke_credentials(session: String, caller: Caller) -> Result<SessionInfo> {
         perform(&session, caller, Ok(Command::RevokeCredentials), info)
     }
 
-    fn inspect(session: String, caller: types::Caller) -> Result<String, types::Error> {
+    fn inspect(session: String, caller: Caller) -> Result<String> {
         perform(&session, caller, Ok(Command::Inspect), |it| Some(to_json(&it)))
     }
 
-    fn export_document(session: String, caller: types::Caller) -> Result<String, types::Error> {
+    fn export_document(session: String, caller: Caller) -> Result<String> {
         perform(&session, caller, Ok(Command::Export), |it| Some(to_json(&it)))
     }
 
-    fn import_document(
-        session: String,
-        caller: types::Caller,
-        document: String,
-    ) -> Result<SessionInfo, types::Error> {
+    fn import_document(session: String, caller: Caller, document: String) -> Result<SessionInfo> {
         let command = parse_document(&document).map(|it| Command::Import(Box::new(it)));
         perform(&session, caller, command, info)
     }

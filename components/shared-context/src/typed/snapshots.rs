@@ -5,7 +5,7 @@ use shared_context_core::{
     store::{Entry, Totals, snapshot::SnapshotInfo as Info},
 };
 
-use super::{entry, perform, types};
+use super::{Caller, Result, entry, perform, types};
 use crate::{
     Component,
     bindings::exports::shared_context::core::snapshots::{
@@ -17,10 +17,10 @@ use crate::{
 impl Guest for Component {
     fn take(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         label: String,
         note: Option<String>,
-    ) -> Result<SnapshotInfo, types::Error> {
+    ) -> Result<SnapshotInfo> {
         let command = || {
             let label = Label::parse(&label)?;
             let note = note.map(|it| Line::parse("note", &it)).transpose()?;
@@ -32,7 +32,7 @@ impl Guest for Component {
         })
     }
 
-    fn list_all(session: String, caller: types::Caller) -> Result<Listing, types::Error> {
+    fn list_all(session: String, caller: Caller) -> Result<Listing> {
         perform(&session, caller, Ok(Command::ListSnapshots), |outcome| {
             let Reply::Snapshots(it) = outcome.reply else { return None };
             Some(Listing {
@@ -43,11 +43,7 @@ impl Guest for Component {
         })
     }
 
-    fn read(
-        session: String,
-        caller: types::Caller,
-        label: String,
-    ) -> Result<Snapshot, types::Error> {
+    fn read(session: String, caller: Caller, label: String) -> Result<Snapshot> {
         let command = Label::parse(&label).map(|label| Command::ReadSnapshot { label, key: None });
         perform(&session, caller, command, |outcome| {
             let Reply::SnapshotRead(it) = outcome.reply else { return None };
@@ -58,10 +54,10 @@ impl Guest for Component {
 
     fn read_entry(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         label: String,
         key: String,
-    ) -> Result<types::Entry, types::Error> {
+    ) -> Result<types::Entry> {
         let command = || {
             let (label, key) = (Label::parse(&label)?, Some(Key::parse(&key)?));
             Ok(Command::ReadSnapshot { label, key })
@@ -74,10 +70,10 @@ impl Guest for Component {
 
     fn diff(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         from: String,
         to: Option<String>,
-    ) -> Result<Difference, types::Error> {
+    ) -> Result<Difference> {
         let command = || {
             let from = Label::parse(&from)?;
             let to = to.map(|it| Label::parse(&it)).transpose()?;
@@ -86,11 +82,7 @@ impl Guest for Component {
         perform(&session, caller, command(), difference)
     }
 
-    fn restore(
-        session: String,
-        caller: types::Caller,
-        label: String,
-    ) -> Result<Restored, types::Error> {
+    fn restore(session: String, caller: Caller, label: String) -> Result<Restored> {
         let command = Label::parse(&label).map(Command::RestoreSnapshot);
         perform(&session, caller, command, |outcome| {
             let Reply::Restored(it) = outcome.reply else { return None };
@@ -107,11 +99,7 @@ impl Guest for Component {
         })
     }
 
-    fn delete(
-        session: String,
-        caller: types::Caller,
-        label: String,
-    ) -> Result<types::Revision, types::Error> {
+    fn delete(session: String, caller: Caller, label: String) -> Result<types::Revision> {
         let command = Label::parse(&label).map(Command::DeleteSnapshot);
         perform(&session, caller, command, |it| Some(it.revision.0))
     }

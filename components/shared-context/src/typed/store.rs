@@ -9,7 +9,7 @@ use shared_context_core::{
     time::Timestamp,
 };
 
-use super::{entry, entry_info, perform, perform_if_changed, types};
+use super::{Caller, Result, entry, entry_info, perform, perform_if_changed, types};
 use crate::{
     Component,
     bindings::exports::shared_context::core::store::{self as wit, Guest},
@@ -18,10 +18,10 @@ use crate::{
 impl Guest for Component {
     fn list_keys(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         prefix: Option<String>,
         if_changed_since: Option<types::Revision>,
-    ) -> Result<Option<wit::Listing>, types::Error> {
+    ) -> Result<Option<wit::Listing>> {
         let if_changed_since = if_changed_since.map(Revision);
         let prefix = prefix.map(|it| Prefix::parse(&it)).transpose();
         let command = prefix.map(|prefix| Command::ListKeys { prefix, if_changed_since });
@@ -38,10 +38,10 @@ impl Guest for Component {
 
     fn read(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         key: String,
         if_changed_since: Option<types::Revision>,
-    ) -> Result<Option<types::Entry>, types::Error> {
+    ) -> Result<Option<types::Entry>> {
         let if_changed_since = if_changed_since.map(Revision);
         let command = Key::parse(&key).map(|key| Command::Read { key, if_changed_since });
         perform_if_changed(&session, caller, command, |outcome| {
@@ -52,10 +52,10 @@ impl Guest for Component {
 
     fn read_batch(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         keys: Vec<String>,
         if_changed_since: Option<types::Revision>,
-    ) -> Result<Option<wit::Found>, types::Error> {
+    ) -> Result<Option<wit::Found>> {
         let command = parts::read_batch(&keys, if_changed_since.map(Revision));
         perform_if_changed(&session, caller, command, |outcome| {
             let Reply::Entries(it) = outcome.reply else { return None };
@@ -69,12 +69,12 @@ impl Guest for Component {
 
     fn write(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         key: String,
         value: String,
         options: wit::WriteOptions,
         request_id: Option<String>,
-    ) -> Result<wit::Written, types::Error> {
+    ) -> Result<wit::Written> {
         let command = || {
             let request_id = parse_request_id(request_id)?;
             let write = write_input(wit::BatchWrite { key, value, options }).check()?;
@@ -88,11 +88,11 @@ impl Guest for Component {
 
     fn delete(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         key: String,
         condition: wit::Condition,
         request_id: Option<String>,
-    ) -> Result<wit::Deleted, types::Error> {
+    ) -> Result<wit::Deleted> {
         let command = || {
             let request_id = parse_request_id(request_id)?;
             let delete = delete_input(wit::BatchDelete { key, condition }).check()?;
@@ -106,11 +106,11 @@ impl Guest for Component {
 
     fn write_batch(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         writes: Vec<wit::BatchWrite>,
         deletes: Vec<wit::BatchDelete>,
         request_id: Option<String>,
-    ) -> Result<wit::BatchWritten, types::Error> {
+    ) -> Result<wit::BatchWritten> {
         let command = || {
             let request_id = parse_request_id(request_id)?;
             let writes = writes.into_iter().map(write_input).collect();
@@ -130,11 +130,11 @@ impl Guest for Component {
 
     fn set_access(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         key: String,
         readable_by: Option<Vec<String>>,
         writable_by: Option<Vec<String>>,
-    ) -> Result<types::EntryInfo, types::Error> {
+    ) -> Result<types::EntryInfo> {
         let command = parts::set_access(&key, readable_by.as_deref(), writable_by.as_deref());
         perform(&session, caller, command, |outcome| {
             let Reply::Access(it) = outcome.reply else { return None };
@@ -144,11 +144,11 @@ impl Guest for Component {
 
     fn redact(
         session: String,
-        caller: types::Caller,
+        caller: Caller,
         key: String,
         revision: Option<types::Revision>,
         reason: String,
-    ) -> Result<wit::Redacted, types::Error> {
+    ) -> Result<wit::Redacted> {
         let command = || {
             let reason = Line::parse("reason", &reason)?;
             let (key, revision) = (Key::parse(&key)?, revision.map(Revision));

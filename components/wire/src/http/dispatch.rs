@@ -5,7 +5,7 @@ use shared_context_codec::Failure;
 use shared_context_core::ScopeKind;
 
 use super::{
-    Body, act, call::Call, changes, entries, listing, memory, permits::Permit, portable, sessions,
+    Body, act, call::Call, changes, entries, listing, permits::Permit, portable, sessions,
     streams::Streams, table::Endpoint, whole,
 };
 use crate::Engine;
@@ -28,7 +28,14 @@ pub(super) async fn endpoint<E: Engine>(
         Endpoint::ExportSession => portable::export(call).await,
         Endpoint::ImportSession => portable::import(call).await,
         Endpoint::CallTool => entries::call_tool(call).await,
-        Endpoint::UseMemory => memory::answer(call).await,
+        #[cfg(feature = "memory-tool")]
+        Endpoint::UseMemory => super::memory::answer(call).await,
+        #[cfg(not(feature = "memory-tool"))]
+        Endpoint::UseMemory => Err(Failure::new(
+            "NOT_FOUND",
+            "this server was built without the memory tool; use POST \
+             /v1/sessions/{session}/shared_context in its place",
+        )),
         Endpoint::ListEntries => entries::list(call).await,
         Endpoint::ReadEntry => entries::read(call).await,
         Endpoint::WriteEntry => entries::write(call).await,

@@ -100,6 +100,7 @@ fn essence(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
 }
 
 /// Returns true if the client accepts plain text and not JSON.
+#[cfg(any(feature = "memory-tool", test))]
 pub(crate) fn wants_text(headers: &HeaderMap) -> bool {
     accepts(headers, "text/plain") && !accepts(headers, JSON)
 }

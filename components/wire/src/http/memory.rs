@@ -1,16 +1,17 @@
-//! `POST …/memory`: Anthropic's client-side memory tool.
+//! `POST …/memory`: Anthropic's client-side memory tool, of the crate `memory-tool`.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::{Map, Value};
-use shared_context_codec::Failure;
+use shared_context_codec::{Failure, Reply};
+use shared_context_memory_tool::{self as memory_tool, Store};
 
 use super::{
     body,
     call::{Call, invalid_reply},
     media, precondition, respond,
 };
-use crate::{Engine, memory_tool};
+use crate::Engine;
 
 /// Description of the expected body.
 const EXPECTED_BODY: &str =
@@ -29,11 +30,16 @@ pub(crate) async fn answer<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
                 format!("the body is not a JSON object; send {EXPECTED_BODY}"),
             )
         })?;
-    let scope = call.scope.clone();
-    let answer = memory_tool::answer(call.engine, &scope, &call.caller, &input).await?;
+    let answer = memory_tool::answer(call, &input).await?;
     if media::wants_text(call.headers) {
         return Ok(respond::with_body(StatusCode::OK, media::TEXT, answer.content));
     }
     let body = serde_json::to_vec(&answer).map_err(|_| invalid_reply())?;
     Ok(respond::json(StatusCode::OK, body))
+}
+
+impl<E: Engine> Store for Call<'_, E> {
+    async fn invoke(&self, request: &[u8]) -> Result<Reply, Failure> {
+        self.invoke_bytes(request).await
+    }
 }

@@ -28,6 +28,7 @@ mod limit;
 mod listing;
 mod mcp;
 pub(crate) mod media;
+#[cfg(feature = "memory-tool")]
 mod memory;
 mod metrics;
 mod options;

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use shared_context_codec::{Failure, actions, nearest, shorten, unknown_member};
+use shared_context_codec::{Failure, actions, did_you_mean, nearest, shorten, unknown_member};
 
 use super::params::Params;
 use crate::{
@@ -195,10 +195,8 @@ fn is<'v, T: serde::Deserialize<'v>>(sent: &'v RawValue) -> bool {
 }
 
 fn not_one_of(place: &str, sent: &str, names: &[&'static str]) -> Failure {
-    let next = match nearest(sent, names.iter().copied()) {
-        Some(nearest) => format!("did you mean {nearest}?"),
-        None => format!("it is one of {}", names.join(", ")),
-    };
+    let otherwise = || format!("it is one of {}", names.join(", "));
+    let next = did_you_mean(sent, names.iter().copied(), otherwise);
     malformed(format!("{place} cannot be {:?}; {next}", shorten(sent, 40)))
 }
 

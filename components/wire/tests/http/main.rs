@@ -27,7 +27,7 @@ mod host;
 mod limits;
 #[cfg(test)]
 mod listing;
-#[cfg(test)]
+#[cfg(all(test, feature = "memory-tool"))]
 mod memory;
 #[cfg(test)]
 mod origins;

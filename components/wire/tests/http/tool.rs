@@ -192,3 +192,11 @@ fn required_members(action: &str) -> Vec<(&'static str, serde_json::Value)> {
         _ => Vec::new(),
     }
 }
+
+#[cfg(not(feature = "memory-tool"))]
+#[test]
+fn a_build_without_the_memory_tool_names_the_other_route() {
+    let bench = Bench::new();
+    let view = r#"{"command":"view","path":"/memories"}"#;
+    bench.check("POST /v1/sessions/s/memory", view, 404, "without the memory tool; use POST");
+}

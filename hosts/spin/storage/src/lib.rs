@@ -11,7 +11,6 @@
 mod bindings;
 #[cfg(any(target_family = "wasm", test))]
 mod component;
-mod names;
 mod rows;
 
 pub mod key_value;

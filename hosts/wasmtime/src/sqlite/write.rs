@@ -22,7 +22,10 @@ use std::{
 use rusqlite::{
     Connection, ErrorCode, MAIN_DB, OptionalExtension, Params, params, wal::CheckpointMode,
 };
-use shared_context_core::port::{Change, CommitError, Revision};
+use shared_context_core::{
+    kv::prefix_end,
+    port::{Change, CommitError, Revision},
+};
 
 use super::{
     Fault, failed,
@@ -519,7 +522,7 @@ fn change_rows(
             rows.add(checksum);
         }
         Change::Delete(row) => remove(connection, rows, DELETE, params![id, row])?,
-        Change::DeletePrefix(prefix) => match end_of(prefix) {
+        Change::DeletePrefix(prefix) => match prefix_end(prefix) {
             Some(end) => remove(connection, rows, DELETE_BETWEEN, params![id, prefix, end])?,
             None => remove(connection, rows, DELETE_FROM, params![id, prefix])?,
         },
@@ -544,19 +547,6 @@ fn remove(
 
 fn run(connection: &Connection, statement: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(statement)?.execute([]).map(drop)
-}
-
-/// Returns the first text after all those that start with `prefix`, or `None` if there is
-/// none.
-pub(super) fn end_of(prefix: &str) -> Option<String> {
-    let mut end = prefix.to_owned();
-    while let Some(last) = end.pop() {
-        if let Some(next) = (last..=char::MAX).nth(1) {
-            end.push(next);
-            return Some(end);
-        }
-    }
-    None
 }
 
 impl Commit {

@@ -6,6 +6,7 @@ use crate::{
     Error,
     audit::{self, AUDIT_COMMITS_MAX, AUDIT_PRUNED_EVERY, Commit},
     config::REQUESTS_REMEMBERED,
+    count::widen,
     kv::{Bucket, Change, Revision},
     record::{self, StoredChange},
     store::history,
@@ -75,7 +76,7 @@ impl<B: Bucket> Draft<'_, B> {
     pub(in crate::session) fn shorten_histories(&mut self) -> Result<(), Error> {
         self.load_histories()?;
         let versions_max = self.meta.retention.history_versions_max;
-        let versions_max = usize::try_from(versions_max).unwrap_or(usize::MAX);
+        let versions_max = widen(versions_max);
         let mut removed = Vec::new();
         for past in self.histories.values_mut() {
             let LoadedHistory::Versions(versions, is_changed) = past else { continue };

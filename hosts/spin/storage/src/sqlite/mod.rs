@@ -23,13 +23,14 @@ use std::{
     time::Duration,
 };
 
-use shared_context_core::port::{
-    self, Bucket, Change, CommitError, Kv, KvError, ReadError, Revision,
+use shared_context_core::{
+    kv::prefix_end,
+    port::{self, Bucket, Change, CommitError, Kv, KvError, ReadError, Revision},
 };
 
 use self::payload::Changes;
 pub use self::sql::{Row, Sql, SqlError, Value};
-use crate::{names, rows::Rows};
+use crate::rows::Rows;
 
 /// The maximum of the random pause after a commit conflict: at first about the time of a
 /// commit, then doubled each time up to [`PAUSE_MAX`]. A write is given up after 16
@@ -286,7 +287,7 @@ fn range(prefix: &str, after: Option<&str>) -> [Value; 3] {
     let text = |it: &str| Value::Text(it.to_owned());
     let from = after.map_or(prefix, |after| after.max(prefix));
     // Every text is less than any blob.
-    let before = names::prefix_end(prefix).map_or(Value::Blob(Vec::new()), Value::Text);
+    let before = prefix_end(prefix).map_or(Value::Blob(Vec::new()), Value::Text);
     [text(from), before, after.map_or(Value::Null, text)]
 }
 

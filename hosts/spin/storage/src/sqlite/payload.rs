@@ -3,10 +3,13 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use shared_context_core::port::{Change, Revision};
+use shared_context_core::{
+    kv::prefix_end,
+    port::{Change, Revision},
+};
 
 use super::sql::Value;
-use crate::{names, rows};
+use crate::rows;
 
 /// Changes that may be applied in any order, except that dropped prefixes come first.
 #[derive(Debug, Default)]
@@ -40,7 +43,7 @@ impl Changes {
         let (mut deleted, mut put) = (SpanPairs::default(), SpanPairs::default());
         let mut bytes = Bytes::default();
         for prefix in &self.dropped {
-            let end = names::prefix_end(prefix);
+            let end = prefix_end(prefix);
             let end = end.as_ref().map_or(AFTER_ALL, |end| end.as_bytes());
             deleted.add(bytes.add(prefix.as_bytes()), bytes.add(end));
         }

@@ -11,7 +11,6 @@ use shared_context_core::{
 use tempfile::tempdir;
 
 use super::{commit, open, put, rows};
-use crate::sqlite::write::end_of;
 
 /// Runs each check on both implementations.
 macro_rules! contract {
@@ -173,17 +172,6 @@ mod check {
         assert_eq!(rows(kv, "a"), vec![("count".to_owned(), vec![160])]);
         assert_eq!(kv.open("a").unwrap().revision(), Revision(160));
     }
-}
-
-#[test]
-fn the_end_of_a_prefix_follows_all_its_texts() {
-    let check = |prefix, end: Option<&str>| assert_eq!(end_of(prefix).as_deref(), end);
-    check("", None);
-    check("a", Some("b"));
-    check("k/", Some("k0"));
-    check("\u{d7ff}", Some("\u{e000}"));
-    check("a\u{10ffff}", Some("b"));
-    check("\u{10ffff}\u{10ffff}", None);
 }
 
 /// Generates short names over few characters, which often collide or share prefixes.

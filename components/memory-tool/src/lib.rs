@@ -28,7 +28,7 @@ mod rename;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared_context_codec::{Caller, Failure};
+use shared_context_codec::{Failure, Reply};
 use shared_context_core::Prefix;
 
 use self::{
@@ -37,18 +37,27 @@ use self::{
     files::{Files, Session},
     path::Place,
 };
-use crate::Engine;
 
 /// Most attempts of a change that conflicts with others.
 const ATTEMPTS_MAX: usize = 5;
 
 /// Content of a `tool_result` block, besides its type and the id of the call.
 #[derive(Debug, Serialize)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// Text for the agent.
-    pub(crate) content: String,
+    pub content: String,
     /// True if the command was rejected.
-    pub(crate) is_error: bool,
+    pub is_error: bool,
+}
+
+/// The entries of one session, accessed in the name of one caller.
+pub trait Store {
+    /// Performs one request of the JSON tool.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the JSON tool; `STORAGE_UNAVAILABLE` or `INTERNAL` if the host itself failed.
+    fn invoke(&self, request: &[u8]) -> impl Future<Output = Result<Reply, Failure>>;
 }
 
 /// Reason why a command failed.
@@ -81,18 +90,13 @@ impl From<Failure> for Rejection {
     }
 }
 
-/// Performs `input`, the input of one tool use, on the session `scope` as `caller`.
+/// Performs `input`, the input of one tool use, on a session's `store`.
 ///
 /// # Errors
 ///
-/// Errors of the session, except those of [`AGENT_CODES`].
-pub(crate) async fn answer<E: Engine>(
-    engine: &E,
-    scope: &str,
-    caller: &Caller,
-    input: &Map<String, Value>,
-) -> Result<Answer, Failure> {
-    let files = Files::new(engine, scope, caller);
+/// Errors of the session, except those that an agent can correct or avoid.
+pub async fn answer<S: Store>(store: &S, input: &Map<String, Value>) -> Result<Answer, Failure> {
+    let files = Files::new(store);
     // First, so that a void credential gets the same error for every command.
     let session = files.session().await?;
     match (Memory { files, session }).perform(input).await {
@@ -103,12 +107,12 @@ pub(crate) async fn answer<E: Engine>(
 }
 
 /// A session as the tool's memory.
-struct Memory<'r, E> {
-    files: Files<'r, E>,
+struct Memory<'s, S> {
+    files: Files<'s, S>,
     session: Session,
 }
 
-impl<E: Engine> Memory<'_, E> {
+impl<S: Store> Memory<'_, S> {
     async fn perform(&self, input: &Map<String, Value>) -> Result<String, Rejection> {
         let command = Command::parse(input).map_err(Rejection::ForAgent)?;
         if self.session.is_archived() && !matches!(command, Command::View { .. }) {

@@ -3,13 +3,12 @@
 use shared_context_core::{Key, Prefix};
 
 use super::{
-    ATTEMPTS_MAX, Memory, Rejection, VIEW_FIRST, conflict, files,
+    ATTEMPTS_MAX, Memory, Rejection, Store, VIEW_FIRST, conflict, files,
     path::{self, Place},
     path_missing, reject, too_many,
 };
-use crate::Engine;
 
-impl<E: Engine> Memory<'_, E> {
+impl<S: Store> Memory<'_, S> {
     /// Moves a file, or a directory with everything in it.
     pub(super) async fn rename(&self, old: Place, new: Place) -> Result<String, Rejection> {
         let (key, prefix) = match &old {

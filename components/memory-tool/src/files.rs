@@ -2,20 +2,17 @@
 
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Value, json};
-use shared_context_codec::{Caller, Failure};
+use shared_context_codec::Failure;
 use shared_context_core::{Key, Prefix, command};
 
-use super::Rejection;
-use crate::Engine;
+use super::{Rejection, Store};
 
 /// Most keys of one request.
 pub(super) const BATCH_KEYS_MAX: usize = command::BATCH_KEYS_MAX;
 
-/// A session and its caller.
-pub(super) struct Files<'r, E> {
-    engine: &'r E,
-    scope: &'r str,
-    caller: &'r Caller,
+/// A session's entries as files.
+pub(super) struct Files<'s, S> {
+    store: &'s S,
 }
 
 /// Members of a session that the tool needs.
@@ -89,10 +86,10 @@ impl<'de> Deserialize<'de> for Ignored {
     }
 }
 
-impl<'r, E: Engine> Files<'r, E> {
-    /// Creates the access to the session `scope` for `caller`.
-    pub(super) fn new(engine: &'r E, scope: &'r str, caller: &'r Caller) -> Self {
-        Self { engine, scope, caller }
+impl<'s, S: Store> Files<'s, S> {
+    /// Creates the access to the entries of `store`.
+    pub(super) fn new(store: &'s S) -> Self {
+        Self { store }
     }
 
     /// Returns the session's status and configuration.
@@ -202,8 +199,7 @@ impl<'r, E: Engine> Files<'r, E> {
     }
 
     async fn send<T: DeserializeOwned>(&self, request: Value) -> Result<T, Failure> {
-        let request = request.to_string();
-        let reply = self.engine.invoke(self.scope, self.caller, request.as_bytes()).await?;
+        let reply = self.store.invoke(request.to_string().as_bytes()).await?;
         serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())
     }
 }
