@@ -96,6 +96,18 @@ pub fn command(kind: ScopeKind, role: Role, request: &[u8]) -> Result<Command, E
     })?
 }
 
+/// Builds the command to assemble a context from the JSON object of the request, without `action`.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub fn assemble_json(request: &str) -> Result<Command, Error> {
+    let members = request.trim_start().strip_prefix('{').unwrap_or(request);
+    let comma = if members.trim_start().starts_with('}') { "" } else { "," };
+    let request = format!("{{\"action\":\"assemble_context\"{comma}{members}");
+    command(ScopeKind::Session, Role::Orchestrator, request.as_bytes())
+}
+
 /// Returns the error for an action on the wrong kind of scope.
 fn wrong_scope(action: &ActionInfo, kind: ScopeKind) -> Error {
     let (name, about, named) = (action.name, action.scope.as_str(), kind.as_str());

@@ -49,7 +49,7 @@ pub mod parts {
 
     /// Builders of commands of the context pipeline.
     pub mod context {
-        pub use crate::context::input::*;
+        pub use crate::{actions::assemble_json, context::input::*};
     }
 
     /// Builders of commands on rounds.

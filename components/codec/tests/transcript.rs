@@ -1,9 +1,15 @@
-//! Runs the worked example of docs/delta-rounds.md: sends every request of its transcripts and
-//! compares every reply.
+//! Runs the worked examples of docs/delta-rounds.md and docs/context.md: sends every request of
+//! their transcripts and compares every reply. Runs the verifier of evidence on what the second one
+//! exports.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-use serde_json::{Deserializer, Value};
+use std::{
+    io::{self, ErrorKind, Write as _},
+    process::{Command, Stdio},
+};
+
+use serde_json::{Deserializer, Value, json};
 use shared_context_codec::{Caller, invoke};
 use shared_context_core::{
     audit::AuditRecord,
@@ -12,7 +18,10 @@ use shared_context_core::{
     time::Timestamp,
 };
 
-const TEXT: &str = include_str!("../../../docs/delta-rounds.md");
+const ROUNDS: &str = include_str!("../../../docs/delta-rounds.md");
+const CONTEXT: &str = include_str!("../../../docs/context.md");
+const VERIFIER: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/context/verify_evidence.py");
 
 struct Quiet;
 
@@ -27,31 +36,85 @@ impl Log for Quiet {
 }
 
 #[test]
-fn the_worked_example_is_accurate() {
+fn the_example_of_rounds_is_accurate() {
+    assert_eq!(play(ROUNDS).len(), 16, "exchanges");
+}
+
+#[test]
+fn the_example_of_contexts_is_accurate() {
+    assert_eq!(play(CONTEXT).len(), 13, "exchanges");
+}
+
+#[test]
+fn the_verifier_names_the_part_that_was_altered() {
+    let evidence = play(CONTEXT).into_iter().find(|it| it.get("parts").is_some()).unwrap();
+    let Some((is_right, printed)) = verify(&evidence) else {
+        // Not `eprintln!`, which the test harness keeps for failures.
+        drop(writeln!(io::stderr(), "skipped: there is no python3 to run the verifier with"));
+        return;
+    };
+    assert!(is_right, "{printed}");
+    let parts = evidence["parts"].as_array().unwrap();
+    assert!(parts.len() > 2, "{evidence}");
+    for (nth, part) in parts.iter().enumerate() {
+        let name = part["item"].as_str().unwrap_or("the task");
+        for member in ["text", "after"] {
+            let mut altered = evidence.clone();
+            // A reference has no text. The last byte of the others is ASCII.
+            let Some(text) = part[member].as_str().filter(|it| !it.is_empty()) else { continue };
+            let text = format!("{}~", &text[..text.len() - 1]);
+            altered["parts"][nth][member] = text.into();
+            let (is_right, printed) = verify(&altered).unwrap();
+            assert!(!is_right && printed.starts_with(name), "{printed}");
+        }
+    }
+    let mut altered = evidence.clone();
+    altered["envelope"]["budget"]["used"]["tokens"] = 1.into();
+    let (is_right, printed) = verify(&altered).unwrap();
+    assert!(!is_right && printed.starts_with("the envelope"), "{printed}");
+}
+
+/// Runs the verifier on `evidence`; returns whether all is right, and what it printed. `None` if
+/// there is no Python.
+fn verify(evidence: &Value) -> Option<(bool, String)> {
+    let mut command = Command::new("python3");
+    command.arg(VERIFIER).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = match command.spawn() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return None,
+        child => child.unwrap(),
+    };
+    child.stdin.take().unwrap().write_all(evidence.to_string().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let printed = [output.stdout, output.stderr].concat();
+    Some((output.status.success(), String::from_utf8(printed).unwrap()))
+}
+
+/// Sends the requests of the transcripts in `text`, and compares the replies. Returns the replies.
+fn play(text: &str) -> Vec<Value> {
     let kv = MemoryKv::default();
     let ports = Ports { kv: &kv, clock: &Quiet, log: &Quiet, tokenizer: &NoTokenizer };
     let ask = |who: &str, request: &Value| {
         let request = request.to_string();
         invoke(&ports, "session/s", &Caller::trusted(who), request.as_bytes())
     };
-    let create = serde_json::json!({"action": "create_session"});
-    ask("admin", &create).unwrap();
-    let mut played = 0;
-    for (who, request, expected) in exchanges() {
+    ask("admin", &json!({"action": "create_session"})).unwrap();
+    let mut replies = Vec::new();
+    for (who, request, expected) in exchanges(text) {
         let answer = ask(&who, &request);
         match (expected, answer) {
             (ExpectedReply::Error(code), Err(failure)) => {
                 assert_eq!(failure.code, code, "{request}");
+                replies.push(Value::Null);
             }
             (ExpectedReply::Success(expected), Ok(reply)) => {
                 let actual: Value = serde_json::from_slice(&reply.body).unwrap();
                 assert!(contains(&actual, &expected), "{who}> {request}\nis answered\n{actual}");
+                replies.push(actual);
             }
             (_, answer) => panic!("{who}> {request}\nis answered\n{answer:?}"),
         }
-        played += 1;
     }
-    assert_eq!(played, 16, "exchanges");
+    replies
 }
 
 enum ExpectedReply {
@@ -60,9 +123,9 @@ enum ExpectedReply {
 }
 
 /// Returns the participant, request and expected reply of every exchange in the transcripts.
-fn exchanges() -> Vec<(String, Value, ExpectedReply)> {
+fn exchanges(text: &str) -> Vec<(String, Value, ExpectedReply)> {
     let mut exchanges = Vec::new();
-    let blocks = TEXT.split("```").skip(1).step_by(2);
+    let blocks = text.split("\n```").skip(1).step_by(2);
     for block in blocks.filter_map(|it| it.strip_prefix("transcript\n")) {
         let mut rest = block.trim();
         while !rest.is_empty() {

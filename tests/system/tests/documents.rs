@@ -42,6 +42,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/agents.md", "context_session(", "notation of a tool call; tests/mcp makes it"),
     ("docs/contributing.md", "cargo xtask serve", "builds and tests everything"),
     ("docs/contributing.md", "cargo xtask sim", "stages of `cargo xtask test`"),
+    ("docs/context.md", "shared-context evidence ticket-7 ENV-1 >", "a test of the codec runs it"),
     ("docs/delta-rounds.md", "{\"action\":\"redact_rounds\"", "conformance: rounds/8.5-*"),
     ("docs/decisions/0029-an-action-is-declared-once.md", "/// Read", "source of the codec"),
     (
@@ -54,6 +55,9 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/benchmarks.md", "8 clients", "figures of `cargo xtask spin`"),
     ("docs/benchmarks.md", "          ", "figures measured on Spin itself"),
 ];
+
+/// The pages with transcripts, which components/codec/tests/transcript.rs plays.
+const PLAYED: &[&str] = &["docs/context.md", "docs/delta-rounds.md"];
 
 /// A fenced block of a page.
 #[derive(Debug)]
@@ -258,8 +262,7 @@ fn check(page: &str, blocks: &[Block]) -> BTreeSet<usize> {
         } else if block.is_output() && is_after_script {
             outputs.push((scripts.len() - 1, block));
             is_after_script = false;
-        } else if block.language == "transcript" && page == "docs/delta-rounds.md" {
-            // components/codec/tests/transcript.rs plays it.
+        } else if block.language == "transcript" && PLAYED.contains(&page) {
             is_after_script = false;
         } else {
             panic!(

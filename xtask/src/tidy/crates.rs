@@ -61,6 +61,7 @@ const LAYERS: &[Layer] = &[
         name: CORE,
         members: &[],
         others: Others::Only(&[
+            "jiff",
             "postcard",
             "rsonpath-syntax",
             "serde",

@@ -40,8 +40,8 @@ const RESERVED: &[Reserved] = &[
     Reserved {
         words: &["serde_json"],
         path: CORE,
-        modules: &["canonical", "rounds"],
-        why: "the core knows no JSON but the state of rounds: that is the codec's",
+        modules: &["canonical", "rounds", "assembly", "kept"],
+        why: "the core knows no JSON but the state of rounds and envelopes: that is the codec's",
     },
     Reserved {
         words: &["http", "StatusCode"],

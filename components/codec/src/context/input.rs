@@ -1,7 +1,7 @@
 //! Builders of commands of the context pipeline (spec 16).
 
 use shared_context_core::{
-    Command, ContextCommand, Error, Role, ScopeKind,
+    Command, ContextCommand, Error,
     context::{
         AnswerMissing, AssembleContext, ListMissing, PlanWindow, RecordInjection, ReportMissing,
         Sample, Share,
@@ -18,7 +18,7 @@ use shared_context_core::{
 };
 
 use super::forms::{BudgetForm, ItemForm, WindowForm};
-use crate::{actions, checks};
+use crate::checks;
 
 /// The triggers that a client reports. The system sees the others itself.
 pub(crate) const REPORTS: [Trigger; 5] = [
@@ -148,18 +148,6 @@ pub(crate) fn assemble(it: AssembleInput) -> Result<Command, Error> {
     };
     request.check()?;
     Ok(Command::Context(ContextCommand::Assemble(Box::new(request))))
-}
-
-/// Builds the command to assemble a context from the JSON object of the request, without `action`.
-///
-/// # Errors
-///
-/// `MALFORMED_REQUEST`.
-pub fn assemble_json(request: &str) -> Result<Command, Error> {
-    let members = request.trim_start().strip_prefix('{').unwrap_or(request);
-    let comma = if members.trim_start().starts_with('}') { "" } else { "," };
-    let request = format!("{{\"action\":\"assemble_context\"{comma}{members}");
-    actions::command(ScopeKind::Session, Role::Orchestrator, request.as_bytes())
 }
 
 /// Parses a name of a closed list, or returns the default.

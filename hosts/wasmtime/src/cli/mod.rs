@@ -9,6 +9,7 @@
 //! from the environment or from the data folder.
 
 mod argument;
+mod assemble;
 mod call;
 mod caller;
 mod client;
@@ -17,11 +18,13 @@ mod demo;
 mod doctor;
 mod entry;
 mod event;
+mod evidence;
 mod file;
 mod generate;
 mod history;
 mod inspect;
 mod mcp;
+mod missing;
 mod output;
 mod portable;
 mod problem;
@@ -115,6 +118,9 @@ enum Command {
     Call(call::Arguments),
     Prompt(call::PromptArguments),
     Context(call::ContextArguments),
+    Assemble(assemble::Arguments),
+    Evidence(evidence::Arguments),
+    Missing(missing::Arguments),
     Window(window::Arguments),
     History(history::Arguments),
     Snapshot(snapshot::Arguments),
@@ -168,6 +174,9 @@ fn run(command: Command, output: Output) -> Result<(), Problem> {
         Command::Call(arguments) => call::run(&arguments, output),
         Command::Prompt(arguments) => call::prompt(&arguments, output),
         Command::Context(arguments) => call::context(&arguments, output),
+        Command::Assemble(arguments) => assemble::run(&arguments, output),
+        Command::Evidence(arguments) => evidence::run(&arguments, output),
+        Command::Missing(arguments) => missing::run(&arguments, output),
         Command::Window(arguments) => window::run(&arguments, output),
         Command::History(arguments) => history::run(&arguments, output),
         Command::Snapshot(arguments) => snapshot::run(&arguments, output),

@@ -150,6 +150,11 @@ pub(crate) fn remark(text: &str) {
     drop(writeln!(anstream::stderr(), "{DIMMED}{text}{DIMMED:#}"));
 }
 
+/// Prints text beside the answer to standard error, such as a table.
+pub(crate) fn note(text: &str) {
+    drop(write!(anstream::stderr(), "{text}"));
+}
+
 /// Prints a problem to standard error, and as the JSON document with `--json`.
 pub(crate) fn problem(problem: &Problem, is_json: bool) {
     let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0);

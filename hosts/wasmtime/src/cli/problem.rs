@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     Unreachable,
     /// The server or its storage could not be started.
     Start,
-    /// A check of `doctor` or a claim of `demo` did not hold.
+    /// A check of `doctor` or `evidence`, or a claim of `demo`, did not hold.
     Check,
 }
 
@@ -33,7 +33,7 @@ Exit codes:
   2  the command line is not right, or a file or key it needs is missing
   3  no shared-context server answers
   4  the server or its storage could not start
-  5  a check of `doctor` or a claim of `demo` did not hold";
+  5  a check of `doctor` or `evidence`, or a claim of `demo`, did not hold";
 
 /// The error of a command.
 #[derive(Debug)]
@@ -69,6 +69,7 @@ impl Problem {
             "SNAPSHOT_NOT_FOUND" | "SNAPSHOT_EXISTS" | "SNAPSHOT_LIMIT" => {
                 Some("`shared-context snapshot list SESSION` shows those there are")
             }
+            "MISSING_NOT_FOUND" => Some("`shared-context missing SESSION` shows those there are"),
             "UNAUTHENTICATED" => Some(
                 "`shared-context token SESSION PARTICIPANT` mints a fresh credential, \
                  `shared-context doctor` checks the admin key",

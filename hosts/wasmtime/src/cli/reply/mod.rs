@@ -4,6 +4,7 @@
 //! Transport is not handled here.
 
 mod change;
+mod context;
 mod entry;
 mod history;
 mod session;
@@ -16,6 +17,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 pub(crate) use self::{
     change::{AuditPage, ChangesPage, Commit},
+    context::AssembledReply,
     entry::{DeleteReply, Entry, Listing, ReadReply, RedactReply, RedactRoundsReply, WriteReply},
     history::History,
     session::{CreatedSession, Inspection, IssuedCredential, Session, Sessions},
@@ -24,6 +26,7 @@ pub(crate) use self::{
     },
 };
 use self::{
+    context::{EnvelopeReply, Injection, MissingListReply, MissingReply},
     entry::{ReadBatchReply, WriteBatchReply},
     window::WindowReply,
 };
@@ -107,6 +110,11 @@ pub(crate) fn human(request: &[u8], reply: &[u8], output: Output) -> Result<Stri
         "audit" => as_human::<AuditPage>,
         "prompt" => as_human::<PromptReply>,
         "plan_window" => as_human::<WindowReply>,
+        "assemble_context" => as_human::<AssembledReply>,
+        "read_envelope" => as_human::<EnvelopeReply>,
+        "record_injection" => as_human::<Injection>,
+        "report_missing" | "answer_missing" => as_human::<MissingReply>,
+        "list_missing" => as_human::<MissingListReply>,
         "inspect" => as_human::<Inspection>,
         "show_session" | "create_session" | "update_session" | "archive_session"
         | "revoke_credentials" => as_human::<Session>,

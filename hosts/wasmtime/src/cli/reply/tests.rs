@@ -217,3 +217,49 @@ fn an_inspection_is_one_screen() {
     );
     insta::assert_snapshot!(shown(r#"{"action":"inspect"}"#, &reply));
 }
+
+const ENVELOPE: &str = r####""envelope":{"id":"ENV-2",
+    "assembly":{"blocks":[{"digest":"sha256:a","item":"entry:scope","segment":"project","tokens":1180},
+    {"digest":"sha256:b","segment":"task","tokens":9}],"format":"markdown","is_replanned":true,
+    "place":"message_history","reused_prefix_tokens":1180,"target":"model","tokens":1202},
+    "budget":{"reserved":500,"tokens":2000,"used":{"bytes":9,"items":1,"tokens":1202}},
+    "items":[{"id":"entry:scope","tokens":1170},{"id":"old.rs","tokens":40},{"id":"menu","tokens":3}],
+    "selection":{"candidates":[{"id":"entry:scope","rank":1},
+    {"id":"old.rs","omitted":{"reason":"superseded","other":"new.rs"}},
+    {"id":"menu","omitted":{"reason":"irrelevant"}}]}}"####;
+
+#[test]
+fn an_assembly_is_its_text_and_what_is_in_it() {
+    let reply = format!(
+        r####"{{"id":"ENV-2","text":"### entry:scope\u001b[2J\n",{ENVELOPE},"revision":3}}"####
+    );
+    insta::assert_snapshot!(shown(r#"{"action":"assemble_context"}"#, &reply));
+}
+
+#[test]
+fn an_envelope_shows_where_it_became_visible() {
+    let reply = format!(
+        r#"{{"id":"ENV-2","digest":"sha256:c",{ENVELOPE},"injections":[{{"injection":1,
+        "envelope":"ENV-2","place":"ui_panel","target":"user","at":"2026-02-20T14:30:00Z",
+        "by":"subagent:a"}}],"revision":3}}"#
+    );
+    insta::assert_snapshot!(shown(r#"{"action":"read_envelope"}"#, &reply));
+}
+
+#[test]
+fn missing_context_is_a_table_with_answers() {
+    let open = r#""missing":"MIS-2","kind":"blocker","text":"No access to the log.",
+        "reported_at":"2026-02-20T14:30:00Z","reported_by":"subagent:b""#;
+    let answered = r#""missing":"MIS-1","kind":"question","text":"Which limit holds?",
+        "reported_at":"2026-02-20T14:29:00Z","reported_by":"subagent:a","answer":"Five.",
+        "answered_at":"2026-02-20T14:31:00Z","answered_by":"orchestrator""#;
+    let list = format!(r#"{{"missing":[{{{open}}},{{{answered}}}],"open":1,"revision":4}}"#);
+    insta::assert_snapshot!(shown(r#"{"action":"list_missing"}"#, &list));
+    let one = |action: &str, missing: &str| {
+        shown(&format!(r#"{{"action":"{action}"}}"#), &format!(r#"{{{missing},"revision":4}}"#))
+    };
+    assert_eq!(one("report_missing", open), "✓ MIS-2 (blocker) reported by subagent:b\n");
+    assert_eq!(one("answer_missing", answered), "✓ MIS-1 (question) answered by orchestrator\n");
+    let none = shown(r#"{"action":"list_missing"}"#, r#"{"missing":[],"open":0,"revision":4}"#);
+    assert!(none.starts_with("nothing here"), "{none}");
+}

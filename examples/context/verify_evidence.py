@@ -1,0 +1,29 @@
+"""Checks the digests of evidence: python3 verify_evidence.py < evidence.json"""
+import hashlib, json, sys
+
+def digest(text):
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+def differences(evidence):
+    envelope, parts = evidence["envelope"], evidence["parts"]
+    canonical = json.dumps(envelope, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    if digest(canonical) != evidence["digest"]:
+        yield "the envelope does not have its digest"
+    items = {item["id"]: item for item in envelope["items"]}
+    blocks = envelope["assembly"]["blocks"]
+    if [it.get("item") for it in parts] != [it.get("item") for it in blocks]:
+        yield "the parts are not the blocks of the envelope"
+    for part, block in zip(parts, blocks):
+        name = part.get("item", "the task")
+        source = items.get(part["item"], {}) if "item" in part else envelope.get("task", {})
+        if part["digest"] != source.get("digest"):
+            yield f"{name}: not the digest of the envelope"
+        if "redacted" in part or part.get("withheld"):
+            continue
+        if not source.get("is_reference") and digest(part.get("text", "")) != part["digest"]:
+            yield f"{name}: the text does not have its digest"
+        if digest(part["before"] + part.get("text", "") + part["after"]) != block["digest"]:
+            yield f"{name}: the block does not have its digest"
+
+found = list(differences(json.load(sys.stdin.buffer)))
+sys.exit("\n".join(found) if found else print("every digest is right"))
