@@ -118,7 +118,7 @@ enum Command {
     Call(call::Arguments),
     Prompt(call::PromptArguments),
     Context(call::ContextArguments),
-    Assemble(assemble::Arguments),
+    Assemble(Box<assemble::Arguments>),
     Evidence(evidence::Arguments),
     Missing(missing::Arguments),
     Window(window::Arguments),

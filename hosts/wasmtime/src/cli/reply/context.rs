@@ -92,7 +92,8 @@ struct Omitted {
 /// Reply of `record_injection`, and an element of an envelope's injections.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Injection {
-    injection: u64,
+    #[serde(rename = "injection")]
+    number: u64,
     envelope: String,
     place: String,
     target: String,
@@ -206,9 +207,9 @@ impl Envelope {
 
 impl Injection {
     fn line(&self) -> String {
-        let Self { injection, envelope, place, target, at, by } = self;
+        let Self { number, envelope, place, target, at, by } = self;
         format!(
-            "injection {injection}: {} at {} for {}, recorded by {} at {} UTC\n",
+            "injection {number}: {} at {} for {}, recorded by {} at {} UTC\n",
             plain(envelope),
             plain(place),
             plain(target),
