@@ -17,6 +17,7 @@ use crate::{
     context::plan::Part as WindowPart,
     item::{Body, Item},
     kv::Revision,
+    pattern::KeyPattern,
     row::{damaged, decode, digest, encode, stored_key, stored_participant},
     time::Timestamp,
 };
@@ -224,7 +225,7 @@ fn assemble_digest(it: &AssembleContext) -> Result<[u8; 16], Error> {
         ("assemble_context", &it.task, it.previous.map(|it| it.number), it.keeps),
         (tokens.0, bytes, items, newer_than.map(|it| it.0), reserved.0, rules.relevance_min.0),
         (names, &rules.pinned, &rules.pruned, window),
-        (it.entries.as_ref().map(|it| it.as_str()), it.has_round_state, &it.uncounted),
+        (it.entries.as_ref().map(KeyPattern::as_str), it.has_round_state, &it.uncounted),
         it.items.iter().map(item).collect::<Vec<_>>(),
     ))
 }

@@ -76,7 +76,6 @@ impl<B: Bucket> StoredContext<'_, B> {
     ///
     /// [`Error::EnvelopeLimit`] if it exceeds them alone.
     pub(crate) fn keep(
-        &self,
         head: &mut Head,
         envelope: &KeptEnvelope,
         changes: &mut Vec<Change>,

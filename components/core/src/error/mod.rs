@@ -303,10 +303,11 @@ fn absent(f: &mut fmt::Formatter<'_>, kind: &str, id: &str) -> fmt::Result {
 }
 
 impl fmt::Display for Error {
+    #[expect(clippy::too_many_lines, reason = "one arm for each error")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unauthenticated { reason } => f.write_str(reason),
-            Self::Malformed { message } => f.write_str(message),
+            Self::Malformed { message } | Self::EnvelopeLimit { message } => f.write_str(message),
             Self::InvalidKey { key, has_prefix } => invalid_key(f, key, *has_prefix),
             Self::SessionNotFound { session: id } => absent(f, "session", id),
             Self::ProjectNotFound { project: id } => absent(f, "project", id),
@@ -370,7 +371,6 @@ impl fmt::Display for Error {
                 "there is no missing context {id}, or it is no longer kept; list_missing has those \
                  there are"
             ),
-            Self::EnvelopeLimit { message } => f.write_str(message),
             Self::TokenizerUnavailable { encoding } => write!(
                 f,
                 "this session counts tokens as {encoding}, which this host cannot; \

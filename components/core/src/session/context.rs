@@ -119,7 +119,7 @@ impl<B: Bucket> OpenSession<'_, B> {
                 candidates.entry(place)
             });
         let mut draft = Draft::new(self)?;
-        self.kept().keep(&mut head, &envelope, &mut draft.changes)?;
+        StoredContext::<B>::keep(&mut head, &envelope, &mut draft.changes)?;
         let reply = Assembled { id: Some(id), envelope: envelope.head, text: assembly.text };
         finish(draft, &head, AuditAction::AssembleContext, id, Reply::Assembled(Box::new(reply)))
     }

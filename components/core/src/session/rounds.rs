@@ -227,7 +227,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         let (places, kept) = StoredContext(self.bucket).redacted(reason.as_str(), &is_secret)?;
         changes.extend(kept);
         let reply = Reply::Redacted(RoundsRedacted {
-            places: redaction.places.saturating_add(places.into()),
+            places: redaction.places.saturating_add(places),
             markers: redaction.markers.into_iter().collect(),
         });
         if changes.is_empty() {

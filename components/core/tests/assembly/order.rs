@@ -37,6 +37,20 @@ fn what_was_selected_before_keeps_its_place() {
     assert!(!next.is_replanned);
 }
 
+/// The last message of the user is always shown. As the last but one it had no word in common with
+/// the task, and the conversation had a gap.
+#[test]
+fn what_was_shown_before_is_not_irrelevant() {
+    let mut items = vec![item("m1", ListedKind::UserMessage, "Hello.")];
+    let rules = budget(500);
+    let first = assembled("retry limit", &items, &rules);
+    let before = previous("retry limit", &items, &rules, &first);
+    items.push(item("m2", ListedKind::UserMessage, "Do it."));
+    let next = assembled_after("retry limit", &items, &rules, &before).unwrap();
+    assert_eq!(outcome(&items, &next).0, ["m1", "m2"]);
+    assert_eq!(outcome(&items, &assembled("retry limit", &items, &rules)).0, ["m2"]);
+}
+
 #[test]
 fn what_matters_most_replaces_what_was_selected_before() {
     let old: Vec<Item> = (0..10)

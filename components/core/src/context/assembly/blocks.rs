@@ -172,7 +172,7 @@ impl<'a> Frame<'a> {
 /// Adds the parts of a block to `text`. Returns the digest of the block.
 fn push(text: &mut String, parts: [&str; 3]) -> String {
     let start = text.len();
-    parts.into_iter().for_each(|it| text.push_str(it));
+    text.extend(parts);
     digest::sha256(text.get(start..).unwrap_or_default())
 }
 

@@ -59,7 +59,7 @@ closed_list! {
     Format "format" {
         Markdown "markdown": "Markdown with a heading for each item.";
         Text "text": "Plain text with a line above each item.";
-        RelevantContext "relevant_context": "Text between <relevant_context> tags, then the task.";
+        RelevantContext "relevant_context": "Text between `<relevant_context>` tags, then the task.";
     }
 }
 

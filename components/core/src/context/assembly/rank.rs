@@ -3,7 +3,7 @@
 
 use std::{
     cmp::{Ordering, Reverse},
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
 };
 
 use super::{RankBy, Request};
@@ -17,7 +17,7 @@ use crate::{
         share::Share,
     },
     item::Item,
-    order::sorted,
+    order::{set, sorted},
     text::{self, Score},
 };
 
@@ -52,6 +52,8 @@ pub(super) fn rank(
     let scores = relevance(task, items, &left);
     let has_words = text::has_words(task);
     let related = if has_words { related_to_pinned(request, &left) } else { Vec::new() };
+    let blocks = request.previous.blocks.iter();
+    let shown: BTreeSet<&str> = set(blocks.filter_map(|it| it.item.as_deref()));
     let (named, relations) = (Task::new(task), dependencies(items));
     let mut rankings: Vec<Option<Ranking>> = Vec::new();
     rankings.resize_with(items.len(), || None);
@@ -69,7 +71,10 @@ pub(super) fn rank(
         let is_preloaded = ranking.loading == Loading::Preload;
         let is_related = ranking.relevance >= rules.relevance_min && ranking.relevance > Score(0)
             || related.get(nth).copied().unwrap_or(false);
+        // What was shown before stays, so that a conversation has no gaps.
+        let was_shown = shown.contains(item.id.as_str());
         let is_irrelevant = has_words
+            && !was_shown
             && rules.rank_by != RankBy::Score
             && !ranking.is_fixed
             && !is_related
