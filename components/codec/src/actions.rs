@@ -9,7 +9,7 @@ use crate::{
     action::{ActionInfo, Form, route::Published},
     context, form,
     json::ParseError,
-    nearest::nearest,
+    nearest::nearest_action,
     project,
     refusal::{malformed, malformed_in, shorten},
     rounds, session, store,
@@ -110,7 +110,7 @@ fn wrong_scope(action: &ActionInfo, kind: ScopeKind) -> Error {
 fn unknown_action(kind: ScopeKind, role: Role, name: &str) -> Error {
     let shown = shorten(name, 40);
     let allowed = || actions().filter(|it| it.scope == kind && it.roles.contains(&role));
-    let next = match (nearest(name, allowed().map(|it| it.name)), kind) {
+    let next = match (nearest_action(name, allowed().map(|it| it.name)), kind) {
         (Some(nearest), _) => format!("did you mean {nearest}?"),
         (None, ScopeKind::Session) => {
             "the everyday ones are list_keys, read, write and delete".to_owned()
