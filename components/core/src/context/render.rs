@@ -4,7 +4,7 @@
 //! # Invariants
 //!
 //! - The text never exceeds its budget, and the reply counts what did not fit, and names the first.
-//! - The first entry that fits is in the text, whatever follows it.
+//! - The first entry that fits is in the text, whatever follows it, if it is among those tried.
 //! - The same entries and budget give the same bytes, so that prompt caches hold.
 //! - A value is between fences that it does not contain. It cannot pass for another entry.
 
@@ -21,8 +21,8 @@ const NAMED_MAX: usize = 10;
 const LISTED_MAX: usize = 100;
 /// What is kept free for naming entries that did not fit.
 const FOOTER_TOKENS: u32 = 40;
-/// What the shortest footer costs, which only counts them.
-const FOOTER_TOKENS_MIN: u32 = 12;
+/// How many entries are tried as the first one, so that a large store does not take long.
+const ATTEMPTS_MAX: u32 = 32;
 /// What two fences and the line breaks around them cost.
 const FENCE_TOKENS: u32 = 5;
 
@@ -104,26 +104,29 @@ fn select(
     }
     let mut used = count(HEADER)?;
     let is_all = costs.iter().fold(used, |sum, it| sum.plus(*it)) <= max_tokens;
-    let (mut has_first, mut nth) = (false, 0);
-    for cost in costs {
-        // Names of what is left out give way to the first entry.
-        let footer = match has_first {
-            _ if is_all => 0,
-            true => FOOTER_TOKENS,
-            false => FOOTER_TOKENS_MIN,
+    let footer = Tokens(if is_all { 0 } else { FOOTER_TOKENS });
+    let (mut has_first, mut attempts) = (is_all, ATTEMPTS_MAX);
+    for (nth, cost) in costs.into_iter().enumerate() {
+        let Some(Candidate { entry, .. }) = candidates.get(nth) else { break };
+        let is_probable = if has_first {
+            used.plus(cost).plus(footer) <= max_tokens
+        } else {
+            // Names of what is left out give way to the first entry, whose size is then exact.
+            attempts > 0 && used.plus(entry.value_tokens) <= max_tokens
         };
-        let after = used.plus(cost);
-        if let Some(it) =
-            candidates.get_mut(nth).filter(|_| after.plus(Tokens(footer)) <= max_tokens)
-        {
-            it.value = Some(value(&it.entry)?);
-            if is_all || has_first || count(&text(candidates, 0))? <= max_tokens {
-                (has_first, used) = (true, after);
-            } else if let Some(it) = candidates.get_mut(nth) {
-                it.value = None;
-            }
+        if !is_probable {
+            continue;
         }
-        nth = nth.saturating_add(1);
+        let loaded = Some(value(entry)?);
+        if let Some(it) = candidates.get_mut(nth) {
+            it.value = loaded;
+        }
+        if has_first || count(&text(candidates, 0))? <= max_tokens {
+            (has_first, used) = (true, used.plus(cost));
+        } else if let Some(it) = candidates.get_mut(nth) {
+            it.value = None;
+            attempts = attempts.saturating_sub(1);
+        }
     }
     Ok(())
 }
