@@ -208,18 +208,13 @@ fn unknown(name: &str, arguments: &Params<'_>, listed: &[&'static Tool]) -> Stri
     let named = arguments.text("action").ok().flatten();
     let action = named.as_deref().unwrap_or(name);
     let action = action.trim_start_matches("shared_").trim_start_matches("context_");
-    let next = match arguments::meant(action, listed) {
-        Some((action, tool)) => arguments::how_to_call(action, tool),
-        None => {
-            let names: Vec<&str> = listed.iter().map(|it| it.name).collect();
-            // `context_undelete` is two edits from its opposite.
-            let is_typo = |it: &&str| strsim::damerau_levenshtein(&shown, it) <= 1;
-            let typo = || names.iter().copied().find(is_typo);
-            typo().map_or_else(
-                || format!("there are {}", names.join(", ")),
-                |it| format!("call {it}"),
-            )
-        }
+    let next = if let Some((action, tool)) = arguments::meant(action, listed) {
+        arguments::how_to_call(action, tool)
+    } else {
+        let names: Vec<&str> = listed.iter().map(|it| it.name).collect();
+        // `context_undelete` is two edits from its opposite.
+        let typo = names.iter().find(|it| strsim::damerau_levenshtein(&shown, it) <= 1);
+        typo.map_or_else(|| format!("there are {}", names.join(", ")), |it| format!("call {it}"))
     };
     format!("Unknown tool: {shown}; {next}")
 }
