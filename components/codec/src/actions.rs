@@ -9,7 +9,7 @@ use crate::{
     action::{ActionInfo, Form, route::Published},
     context, form,
     json::ParseError,
-    nearest::did_you_mean,
+    nearest::nearest_action,
     project,
     refusal::{malformed, malformed_in, shorten},
     rounds, session, store,
@@ -121,12 +121,17 @@ fn wrong_scope(action: &ActionInfo, kind: ScopeKind) -> Error {
 /// means.
 fn unknown_action(kind: ScopeKind, role: Role, name: &str) -> Error {
     let shown = shorten(name, 40);
-    let allowed = actions().filter(|it| it.scope == kind && it.roles.contains(&role));
-    let names: Vec<&str> = allowed.map(|it| it.name).collect();
-    let next = did_you_mean(name, names.iter().copied(), || match kind {
-        ScopeKind::Session => "the everyday ones are list_keys, read, write and delete".to_owned(),
-        ScopeKind::Project => format!("known are {}", names.join(", ")),
-    });
+    let allowed = || actions().filter(|it| it.scope == kind && it.roles.contains(&role));
+    let next = match (nearest_action(name, allowed().map(|it| it.name)), kind) {
+        (Some(nearest), _) => format!("did you mean {nearest}?"),
+        (None, ScopeKind::Session) => {
+            "the everyday ones are list_keys, read, write and delete".to_owned()
+        }
+        (None, ScopeKind::Project) => {
+            let names: Vec<&str> = allowed().map(|it| it.name).collect();
+            format!("known are {}", names.join(", "))
+        }
+    };
     Error::malformed(format!("action {shown:?} is not known; {next}"))
 }
 

@@ -122,10 +122,16 @@ pub fn invoke<K: Kv, C: Clock, L: Log, T: Tokenizer>(
         let mut failure = Failure::from(error);
         // Only the operator can create it.
         if failure.code == "SESSION_NOT_FOUND" && caller.role() == Role::Admin {
-            let id = shorten(id, 140);
-            failure.message = format!(
-                "there is no session {id:?}; create it first: shared-context session create {id}"
-            );
+            let shown = shorten(id, 140);
+            failure.message = match Scope::new(kind, id) {
+                Some(_) => format!(
+                    "there is no session {id:?}; create it first: shared-context session create {id}"
+                ),
+                None => format!(
+                    "there is no session {shown:?}, and there can be none: its id would be 1 to 128 \
+                     of A-Z, a-z, 0-9, ., _ and -, the first a letter or digit"
+                ),
+            };
         }
         failure
     })?;

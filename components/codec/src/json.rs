@@ -9,6 +9,55 @@ use shared_context_core::time::Timestamp;
 #[derive(Debug)]
 pub(crate) struct ParseError(pub(crate) String);
 
+/// Returns the words for a syntax error of the JSON parser, which it reports as `problem`. Others
+/// are returned as they are.
+pub fn plain_syntax(problem: &str) -> &str {
+    let is = |begin: &str| problem.starts_with(begin);
+    match problem {
+        _ if is("EOF while") => "it ends before it is complete",
+        _ if is("expected ident") => {
+            "a word is none of true, false and null; text needs double quotes"
+        }
+        _ if is("expected value") => "a value is missing, or text is without double quotes",
+        _ if is("expected `:`") => "a colon is missing after a name",
+        _ if is("expected `,`") => "a comma or a closing bracket is missing",
+        _ if is("key must be a string") => "a name is without double quotes",
+        _ if is("trailing comma") => "a comma stands before a closing bracket",
+        _ if is("trailing characters") => "something follows after its end",
+        _ if is("invalid escape") => "a backslash stands before a letter that it does not escape",
+        _ if is("unexpected end of hex escape") || is("lone leading surrogate") => {
+            "an escape such as \\ud83d is only half of a character; send the character itself"
+        }
+        _ if is("invalid unicode code point") => "it is not UTF-8",
+        _ if is("control character") => {
+            "text holds a control character; write it as an escape, such as \\n"
+        }
+        _ if is("invalid number") => "a number is not written as JSON writes it",
+        _ if is("number out of range") => "a number is too large",
+        _ if is("recursion limit") => "it is nested too deeply",
+        other => other,
+    }
+}
+
+/// Largest whole number that every JSON parser holds exactly.
+const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
+
+/// Returns the whole number that `number` is, as JSON Schema has it: `60.0` is one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is whole and within the range"
+)]
+pub(crate) fn whole(number: f64) -> Option<u64> {
+    let is_whole = number.fract() == 0.0 && (0.0..=EXACT_MAX).contains(&number);
+    is_whole.then_some(number as u64)
+}
+
+/// Parses a whole number in JSON, which may be written as `60.0`.
+pub fn parse_whole(json: &str) -> Option<u64> {
+    serde_json::from_str(json).ok().or_else(|| whole(serde_json::from_str(json).ok()?))
+}
+
 /// Serializes `form` as JSON. Every form is plain data, so serialization cannot fail.
 pub(crate) fn to_vec(form: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(form).unwrap_or_default()

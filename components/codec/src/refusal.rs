@@ -2,7 +2,10 @@
 
 use shared_context_core::Error;
 
-use crate::{json::ParseError, nearest::did_you_mean};
+use crate::{
+    json::{ParseError, plain_syntax},
+    nearest::did_you_mean,
+};
 
 /// Most members of a form that an error lists.
 const LISTED_MAX: usize = 12;
@@ -61,8 +64,8 @@ fn plain(action: Option<(&str, &[&'static str])>, what: &str) -> String {
     }
     let at = position.map(|it| format!(", at line {it}")).unwrap_or_default();
     match place {
-        "" | "?" => format!("the JSON is not valid: {problem}{at}"),
-        place => format!("{place}: {}{at}", shorten(problem, 200)),
+        "" | "?" => format!("the JSON is not valid: {}{at}", plain_syntax(problem)),
+        place => format!("{place}: {}{at}", shorten(plain_syntax(problem), 200)),
     }
 }
 
@@ -92,7 +95,14 @@ fn named<'w>(problem: &'w str, start: &str) -> Option<&'w str> {
 /// Describes a member that `whose` does not take.
 pub fn unknown_member(whose: &str, name: &str, known: &[&str]) -> String {
     let shown = shorten(name, SHOWN_CHARS_MAX);
-    if SET_BY_THE_SYSTEM.contains(&name) && !known.contains(&name) {
+    if name == "if_revision" && known.contains(&"if_version") {
+        return format!(
+            "{whose} takes no if_revision; it takes if_version, the version of the entry that you \
+             read, which is not a revision"
+        );
+    }
+    let is_condition = name == "version" && known.contains(&"if_version");
+    if SET_BY_THE_SYSTEM.contains(&name) && !known.contains(&name) && !is_condition {
         return format!(
             "{whose} takes no {shown}: the system sets the writer (from your credential), the time \
              and the version"
@@ -188,10 +198,27 @@ mod tests {
             ),
             (
                 "?: trailing comma at line 1 column 13",
-                "the JSON is not valid: trailing comma, at line 1 column 13",
+                "the JSON is not valid: a comma stands before a closing bracket, at line 1 column 13",
+            ),
+            (
+                "expected ident at line 1 column 2",
+                "the JSON is not valid: a word is none of true, false and null; text needs double \
+                 quotes, at line 1 column 2",
+            ),
+            (
+                "value: unexpected end of hex escape at line 1 column 30",
+                "value: an escape such as \\ud83d is only half of a character; send the character \
+                 itself, at line 1 column 30",
             ),
         ] {
             assert_eq!(plain(write, what), expected);
+        }
+        for (member, part) in
+            [("version", "did you mean if_version?"), ("if_revision", "the version of")]
+        {
+            let taken = ["key", "value", "if_version"];
+            let problem = unknown_member("context_write", member, &taken);
+            assert!(problem.contains(part), "{problem}");
         }
         let by_hand = plain(write, "written_by: unknown field `written_by`, expected one of `key`");
         assert!(by_hand.contains("the system sets the writer"), "{by_hand}");

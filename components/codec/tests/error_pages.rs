@@ -56,8 +56,7 @@ fn of_sessions() -> Vec<Error> {
         Error::ProjectNotFound { project: "webshop".to_owned() },
         Error::SessionArchived { session: session.clone() },
         Error::Forbidden {
-            message: "you may not write this key; write to a key of your own, and name this one \
-                      there if the orchestrator should open it to you",
+            message: "you may not write this key; write what belongs there to a key of your own",
         },
         Error::SessionExists { session },
         Error::ProjectExists { project: "webshop".to_owned() },

@@ -8,6 +8,7 @@
 //! - A credential is minted only after the session accepted the caller, so that a void credential
 //!   cannot produce a new one.
 //! - A credential does not outlive the caller's own.
+//! - A credential has no tools that the caller's own does not have.
 
 use serde::{Deserialize, Serialize};
 use shared_context_codec::{Caller, Credential, Failure, Reply};
@@ -15,7 +16,9 @@ use shared_context_core::{Participant, Role, Scope, ScopeKind, pattern::KeyPatte
 
 use crate::{
     Engine,
-    credential::{AGENT_TTL_SECONDS, Grant, Keys, Minted, ORCHESTRATOR_TTL_SECONDS, TTL_SECONDS},
+    credential::{
+        AGENT_TTL_SECONDS, Grant, Identity, Keys, Minted, ORCHESTRATOR_TTL_SECONDS, TTL_SECONDS,
+    },
     http::scope,
     tools::Toolset,
 };
@@ -60,7 +63,7 @@ struct CredentialEpoch {
 }
 
 /// Mints the credential for `invitation` on behalf of `caller`, whose own credential is in the
-/// header `authorization`. It expires no later than that one.
+/// header `authorization`. It expires no later than that one, and has no other tools.
 ///
 /// # Errors
 ///
@@ -96,6 +99,11 @@ pub(crate) async fn invite<E: Engine>(
     }
     let shown = engine.invoke(&scope(session), caller, br#"{"action":"show_session"}"#).await?;
     may_mint(&caller.participant, role)?;
+    let own = match keys.identify(Some(authorization), engine.now())? {
+        Identity::Participant(own) => own.tools,
+        Identity::Admin => None,
+    };
+    let tools = passed_on(own, tools)?;
     let mut grant = grant(session, participant, granted.clone().unwrap_or_default(), &shown)?;
     grant.tools.clone_from(&tools);
     let at_most = keys.expiry_of(authorization);
@@ -149,15 +157,45 @@ fn check_keys(role: Role, keys: &[String]) -> Result<(), Failure> {
 /// Rejects a caller that may not mint credentials of this role.
 fn may_mint(caller: &str, role: Role) -> Result<(), Failure> {
     let message = match (caller, role) {
-        (_, Role::Admin) => "the admin has no credential: use the server's admin key",
+        (_, Role::Admin) => {
+            "the admin is not a participant of a session, so there is no credential to mint for it"
+        }
         ("admin", _) | ("orchestrator", Role::Agent) => return Ok(()),
         ("orchestrator", Role::Orchestrator) => {
-            "an orchestrator mints credentials of subagents only; ask the operator for one of \
-             the orchestrator"
+            "an orchestrator mints credentials of subagents only, such as subagent:review"
         }
-        _ => "a subagent mints no credentials; ask the orchestrator for one",
+        _ => "a subagent mints no credentials; go on with the one that you have",
     };
     Err(Failure::new("FORBIDDEN", message))
+}
+
+/// Returns the sets of tools of a credential for which `asked` was sent, if the caller is limited to
+/// its `own`.
+///
+/// # Errors
+///
+/// `FORBIDDEN`: the caller has not all of them.
+fn passed_on(
+    own: Option<Vec<String>>,
+    asked: Option<Vec<String>>,
+) -> Result<Option<Vec<String>>, Failure> {
+    let (own, asked) = match (own, asked) {
+        (None, asked) => return Ok(asked),
+        (own, None) => return Ok(own),
+        (Some(own), Some(asked)) => (own, asked),
+    };
+    // Every credential has the working memory.
+    let is_had = |it: &String| own.contains(it) || *it == Toolset::SharedContext.as_str();
+    match asked.iter().find(|it| !is_had(it)) {
+        Some(other) => Err(Failure::new(
+            "FORBIDDEN",
+            format!(
+                "your credential does not have the tools {other}, so it cannot pass them on; leave \
+                 them out"
+            ),
+        )),
+        None => Ok(Some(asked)),
+    }
 }
 
 /// Builds the grant for `session` from its `reply`.

@@ -4,11 +4,11 @@ use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor},
 };
 
 use super::{Form, List, Optional, Target};
-use crate::json::{ParseError, Time};
+use crate::json::{ParseError, Time, whole};
 
 /// Parses `bytes` as one form.
 pub(crate) fn parse<F: Form + Default>(bytes: &[u8]) -> Result<F, ParseError> {
@@ -54,8 +54,11 @@ fn read<'de, D: Deserializer<'de>>(
 ) -> Result<(), D::Error> {
     match to {
         Target::Text(it) => *it = String::deserialize(from)?,
-        Target::Number(it) => *it = u64::deserialize(from)?,
-        Target::Small(it) => *it = u32::deserialize(from)?,
+        Target::Number(it) => *it = from.deserialize_u64(ReadWhole("u64", u64::MAX))?,
+        Target::Small(it) => {
+            let number = from.deserialize_u64(ReadWhole("u32", u32::MAX.into()))?;
+            *it = u32::try_from(number).unwrap_or_default();
+        }
         Target::Real(it) => *it = f64::deserialize(from)?,
         Target::Flag(it) => *it = bool::deserialize(from)?,
         Target::Instant(it) => *it = Time::deserialize(from)?,
@@ -67,6 +70,38 @@ fn read<'de, D: Deserializer<'de>>(
         Target::Optional(it) => from.deserialize_option(ReadOptional(it, location))?,
     }
     Ok(())
+}
+
+/// Parses a whole number up to a largest one; `60.0` is one too, as in JSON Schema.
+struct ReadWhole(&'static str, u64);
+
+impl Visitor<'_> for ReadWhole {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<u64, E> {
+        if number <= self.1 {
+            Ok(number)
+        } else {
+            Err(E::invalid_value(Unexpected::Unsigned(number), &self))
+        }
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<u64, E> {
+        let positive = u64::try_from(number);
+        let positive = positive.map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))?;
+        self.visit_u64(positive)
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<u64, E> {
+        match whole(number) {
+            Some(number) => self.visit_u64(number),
+            None => Err(E::invalid_type(Unexpected::Float(number), &self)),
+        }
+    }
 }
 
 /// Parses one form. Other members may be null if `may_be_null` accepts their names.
@@ -346,6 +381,19 @@ mod tests {
             (r#"{"text":"","patched":7}"#, Some(Some(7))),
         ] {
             assert_eq!(parse::<Inner>(json.as_bytes()).unwrap().patched, expected, "{json}");
+        }
+    }
+
+    /// JSON Schema calls `60.0` an integer, and some languages know no other numbers.
+    #[test]
+    fn a_whole_number_may_have_a_fraction_of_zero() {
+        let small = |json: &str| {
+            let inner = parse::<Inner>(format!(r#"{{"text":"","small":{json}}}"#).as_bytes());
+            inner.map(|it| it.small).ok().flatten()
+        };
+        assert_eq!((small("60.0"), small("6e1"), small("60")), (Some(60), Some(60), Some(60)));
+        for wrong in ["60.5", "-1.0", "4294967296.0", "4294967296", "1e300"] {
+            assert_eq!(small(wrong), None, "{wrong}");
         }
     }
 

@@ -58,8 +58,9 @@ struct PreviewForm<'a> {
 pub(crate) struct ExcludedReply<'a> {
     /// The round.
     round: u64,
-    /// `withdrawn` or `rejected`.
-    outcome: &'static str,
+    /// `withdrawn` or `rejected`: what became of those in `sequences`. Absent when there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
     /// The sequences of the deltas that have this outcome now.
     sequences: &'a [u32],
     /// The sequences of those that had been withdrawn or rejected before, and stay so.
@@ -194,7 +195,7 @@ pub(super) fn proposed(it: &Proposed, revision: u64) -> ProposedReply<'_> {
 pub(super) fn excluded(it: &ExclusionResult, revision: u64) -> ExcludedReply<'_> {
     ExcludedReply {
         round: it.round,
-        outcome: it.status.as_str(),
+        outcome: (!it.sequences.is_empty()).then(|| it.status.as_str()),
         sequences: &it.sequences,
         unchanged: &it.unchanged,
         revision,

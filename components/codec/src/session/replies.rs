@@ -272,8 +272,10 @@ pub(crate) struct ContextReply<'a> {
     max_tokens: u32,
     /// The keys in the text, in its order.
     keys: Vec<&'a str>,
-    /// The keys that did not fit.
+    /// The keys that did not fit, at most the first 100.
     left_out: Vec<LeftOutForm<'a>>,
+    /// How many keys did not fit.
+    left_out_count: usize,
     /// The session's revision.
     revision: u64,
 }
@@ -299,6 +301,7 @@ pub(crate) fn context(it: &RenderedContext, revision: u64) -> ContextReply<'_> {
         left_out: left_out
             .map(|(key, size)| LeftOutForm { key: key.as_str(), value_size_tokens: size.0 })
             .collect(),
+        left_out_count: it.left_out_count,
         revision,
     }
 }

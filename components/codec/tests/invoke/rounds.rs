@@ -226,7 +226,10 @@ fn malformed_round_requests_are_rejected_with_location() {
     path(&deltas(&format!("{fine},{bad_path}")), r#""delta":2}"#);
     malformed(&deltas(&[fine; 201].join(",")), "the proposal has 201 deltas");
     malformed(&deltas(&fine.replace("value", "Value")), "did you mean value?");
-    malformed(&deltas(&fine.replace(":1,", r#":{"a":},"#)), "expected value, at line 1");
+    malformed(
+        &deltas(&fine.replace(":1,", r#":{"a":},"#)),
+        "a value is missing, or text is without double quotes, at line 1",
+    );
     for key in ["written_by", "weight", "round"] {
         let unknown = fine.replace('{', &format!(r#"{{"{key}":1,"#));
         malformed(&deltas(&unknown), "deltas[item 1] takes no ");

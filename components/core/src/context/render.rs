@@ -3,7 +3,8 @@
 //!
 //! # Invariants
 //!
-//! - The text never exceeds its budget, and the reply names what did not fit.
+//! - The text never exceeds its budget, and the reply counts what did not fit, and names the first.
+//! - The first entry that fits is in the text, whatever follows it, if it is among those tried.
 //! - The same entries and budget give the same bytes, so that prompt caches hold.
 //! - A value is between fences that it does not contain. It cannot pass for another entry.
 
@@ -16,8 +17,12 @@ pub const CONTEXT_TOKENS_DEFAULT: Tokens = Tokens(2_000);
 
 /// The most entries that did not fit that the text names.
 const NAMED_MAX: usize = 10;
+/// The most entries that did not fit that the reply names.
+const LISTED_MAX: usize = 100;
 /// What is kept free for naming entries that did not fit.
 const FOOTER_TOKENS: u32 = 40;
+/// How many entries are tried as the first one, so that a large store does not take long.
+const ATTEMPTS_MAX: u32 = 32;
 /// What two fences and the line breaks around them cost.
 const FENCE_TOKENS: u32 = 5;
 
@@ -35,8 +40,10 @@ pub struct RenderedContext {
     pub max_tokens: Tokens,
     /// The keys in the text, in its order.
     pub keys: Vec<Key>,
-    /// The keys that did not fit, and the sizes of their values.
+    /// The first keys that did not fit, and the sizes of their values.
     pub left_out: Vec<(Key, Tokens)>,
+    /// How many keys did not fit.
+    pub left_out_count: usize,
 }
 
 /// One entry, and its value if it is in the text.
@@ -95,14 +102,30 @@ fn select(
         let parts = [count(&head(entry))?, Tokens(FENCE_TOKENS), entry.value_tokens];
         costs.push(parts.into_iter().fold(Tokens(0), Tokens::plus));
     }
-    let header = count(HEADER)?;
-    let all = costs.iter().fold(header, |sum, it| sum.plus(*it));
-    let mut used = if all > max_tokens { header.plus(Tokens(FOOTER_TOKENS)) } else { header };
-    for (candidate, cost) in candidates.iter_mut().zip(costs) {
-        let after = used.plus(cost);
-        if after <= max_tokens {
-            candidate.value = Some(value(&candidate.entry)?);
-            used = after;
+    let mut used = count(HEADER)?;
+    let is_all = costs.iter().fold(used, |sum, it| sum.plus(*it)) <= max_tokens;
+    let footer = Tokens(if is_all { 0 } else { FOOTER_TOKENS });
+    let (mut has_first, mut attempts) = (is_all, ATTEMPTS_MAX);
+    for (nth, cost) in costs.into_iter().enumerate() {
+        let Some(Candidate { entry, .. }) = candidates.get(nth) else { break };
+        let is_probable = if has_first {
+            used.plus(cost).plus(footer) <= max_tokens
+        } else {
+            // Names of what is left out give way to the first entry, whose size is then exact.
+            attempts > 0 && used.plus(entry.value_tokens) <= max_tokens
+        };
+        if !is_probable {
+            continue;
+        }
+        let loaded = Some(value(entry)?);
+        if let Some(it) = candidates.get_mut(nth) {
+            it.value = loaded;
+        }
+        if has_first || count(&text(candidates, 0))? <= max_tokens {
+            (has_first, used) = (true, used.plus(cost));
+        } else if let Some(it) = candidates.get_mut(nth) {
+            it.value = None;
+            attempts = attempts.saturating_sub(1);
         }
     }
     Ok(())
@@ -157,7 +180,9 @@ fn rendered(
             None => left_out.push((entry.key, entry.value_tokens)),
         }
     }
-    RenderedContext { text, tokens, max_tokens, keys, left_out }
+    let left_out_count = left_out.len();
+    left_out.truncate(LISTED_MAX);
+    RenderedContext { text, tokens, max_tokens, keys, left_out, left_out_count }
 }
 
 #[cfg(test)]
@@ -217,8 +242,40 @@ mod tests {
         for max_tokens in [60, 2_000, 100_000] {
             let it = rendered(&values, max_tokens).unwrap();
             assert!(it.tokens <= it.max_tokens, "{}", it.tokens);
-            assert_eq!(it.keys.len() + it.left_out.len(), 10_000);
+            assert_eq!(it.keys.len() + it.left_out_count, 10_000);
+            assert_eq!(it.left_out.len(), it.left_out_count.min(LISTED_MAX));
             assert!(it.text.contains(" more\n"));
+        }
+    }
+
+    /// Room for the names of what was left out once crowded out every entry, and then only the
+    /// decision, whose head is longer than that of `bell`.
+    #[test]
+    fn the_first_entry_that_fits_is_in_the_text() {
+        let values = ["Roll back.", "x"];
+        let keys = ["decisions_made", "bell"];
+        let others = (2..17).map(|nth| entry(&format!("notes_{nth}"), nth, &"long ".repeat(200)));
+        let first = keys
+            .iter()
+            .zip(0..)
+            .map(|(key, nth)| entry(key, nth, values[usize::try_from(nth).unwrap()]));
+        let entries: Vec<Entry> = first.chain(others).collect();
+        let value = |it: &Entry| {
+            let nth = usize::try_from(it.revision.0).unwrap();
+            Ok(values.get(nth).map_or_else(|| "long ".repeat(200), |it| (*it).to_owned()))
+        };
+        let count = |text: &str| Ok(approximate(text));
+        let alone = {
+            let only = vec![
+                Candidate { entry: entries[0].clone(), value: Some(values[0].to_owned()) },
+                Candidate { entry: entries[1].clone(), value: None },
+            ];
+            approximate(&text(&only, 0)).0
+        };
+        for max_tokens in alone + 2..200 {
+            let it = render(entries.clone(), value, count, Tokens(max_tokens)).unwrap();
+            assert!(it.tokens <= it.max_tokens);
+            assert_eq!(it.keys.first().map(Key::as_str), Some("decisions_made"), "{max_tokens}");
         }
     }
 
@@ -232,7 +289,7 @@ mod tests {
                 Ok(it) => {
                     prop_assert!(approximate(&it.text) <= Tokens(max_tokens));
                     prop_assert_eq!(it.tokens, approximate(&it.text));
-                    prop_assert_eq!(it.keys.len() + it.left_out.len(), values.len());
+                    prop_assert_eq!(it.keys.len() + it.left_out_count, values.len());
                     for key in &it.keys {
                         let head = format!("\n{key} (version 1, by subagent:a)\n```");
                         prop_assert!(it.text.contains(&head), "{}", it.text);

@@ -193,7 +193,7 @@ impl fmt::Display for RoundError {
             Self::NotOwn { sequence, participant } => write!(
                 f,
                 "delta {sequence} was proposed by {participant}, and only the proposer may \
-                 withdraw a delta; ask the orchestrator to reject it, or propose a delta against it"
+                 withdraw a delta; read_deltas with your name as the participant lists your own"
             ),
             Self::PathNotFound { path, why } => write!(f, "{}: {why}", shown(path)),
             Self::PathExists { path } => {

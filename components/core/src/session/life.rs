@@ -151,7 +151,7 @@ impl<B: Bucket> OpenSession<'_, B> {
     }
 
     pub(super) fn info(&self) -> Result<SessionInfo, Error> {
-        Ok(info(self.session, &self.meta, self.totals()?, self.config()?))
+        Ok(info(self.session, &self.meta, self.visible_totals()?, self.config()?))
     }
 
     /// Returns the session's configuration.

@@ -10,11 +10,30 @@ use crate::{
     kv::{Bucket, Revision},
     participant::Role,
     reply::{EntriesRead, History, Listing, PastVersion, Reply},
-    store::{Entry, history::Version},
+    store::{Entry, Totals, history::Version},
     tokens::Tokens,
 };
 
+/// Returns the totals of `entries`.
+pub(super) fn totals_of(entries: &[Entry]) -> Totals {
+    Totals {
+        keys: u32::try_from(entries.len()).unwrap_or(u32::MAX),
+        tokens: entries.iter().fold(Tokens(0), |sum, it| sum.plus(it.value_tokens)),
+    }
+}
+
 impl<B: Bucket> OpenSession<'_, B> {
+    /// Returns the totals of the entries. They would tell a caller that is limited to some keys
+    /// about the others, so it gets those of its own.
+    pub(super) fn visible_totals(&self) -> Result<Totals, Error> {
+        if self.caller.keys().is_every_key() {
+            return self.totals();
+        }
+        let mut entries = self.entries(None)?;
+        entries.retain(|it| self.may_see(it));
+        Ok(totals_of(&entries))
+    }
+
     pub(super) fn list_keys(
         &self,
         prefix: Option<&Prefix>,
@@ -25,11 +44,10 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
         let entries = self.entries(prefix)?;
         let visible: Vec<Entry> = entries.into_iter().filter(|it| self.may_see(it)).collect();
-        // The total would tell a caller that is limited to some keys about the others.
         let total_tokens = if self.caller.keys().is_every_key() {
             self.totals()?.tokens
         } else {
-            visible.iter().fold(Tokens(0), |sum, it| sum.plus(it.value_tokens))
+            totals_of(&visible).tokens
         };
         let listing = Listing {
             entries: visible.into_iter().map(|it| self.shown(it)).collect(),

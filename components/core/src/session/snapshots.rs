@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Decision, Draft, OpenSession, answer, draft::EventDetails, not_found};
+use super::{
+    Decision, Draft, OpenSession, answer, draft::EventDetails, not_found, reads::totals_of,
+};
 use crate::{
     Error,
     audit::AuditAction,
@@ -58,7 +60,13 @@ impl<B: Bucket> OpenSession<'_, B> {
 
     pub(super) fn list_snapshots(&self) -> Result<Decision, Error> {
         let snapshots_max = self.meta.retention.snapshots_max;
-        let snapshots = self.snapshots()?;
+        let mut snapshots = self.snapshots()?;
+        if !self.caller.keys().is_every_key() {
+            for info in &mut snapshots {
+                let entries = self.without_hidden(self.snapshot_entries(info.revision)?)?;
+                info.totals = totals_of(&entries);
+            }
+        }
         Ok(self.answer(Reply::Snapshots(Snapshots { snapshots, snapshots_max })))
     }
 
@@ -67,7 +75,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         label: &Label,
         key: Option<&Key>,
     ) -> Result<Decision, Error> {
-        let info = self.snapshot(label)?;
+        let mut info = self.snapshot(label)?;
         let mut entries = self.snapshot_entries(info.revision)?;
         entries.retain(|it| key.is_none_or(|key| it.key == *key));
         let is_there = !entries.is_empty();
@@ -77,6 +85,9 @@ impl<B: Bucket> OpenSession<'_, B> {
             let entry = entries.pop().ok_or_else(error)?;
             let revision = entry.revision;
             return Ok(answer(revision, Reply::Entry(self.with_value(entry)?), &self.meta));
+        }
+        if !self.caller.keys().is_every_key() {
+            info.totals = totals_of(&entries);
         }
         let entries = entries.into_iter().map(|it| self.with_value(it));
         let entries = entries.collect::<Result<_, _>>()?;

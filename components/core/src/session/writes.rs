@@ -11,7 +11,7 @@ use crate::{
     Code, Error,
     command::{Batch, Delete, Write},
     count::narrow,
-    key::Key,
+    key::{Key, similar},
     kv::Bucket,
     namespace::Namespace,
     participant::Role,
@@ -228,8 +228,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             return Ok(());
         }
         Err(Error::Forbidden {
-            message: "you may not write this key; write to a key of your own, and name this \
-                      one there if the orchestrator should open it to you",
+            message: "you may not write this key; write what belongs there to a key of your own",
         })
     }
 
@@ -282,10 +281,18 @@ impl<B: Bucket> OpenSession<'_, B> {
         let mut warnings = warning::on_value(&self.meta.limits, totals, entry.value_tokens, value);
         if let Some(NewKeyContext { entries, namespace }) = others {
             let has = |own: &Namespace| own.keys.is_empty() || own.has(&entry.key);
-            let is_convention = namespace.as_ref().is_none_or(has);
+            let is_convention =
+                self.is_of_own_task(&entry.key) || namespace.as_ref().is_none_or(has);
             warnings.extend(warning::on_new_key(&entry.key, is_convention, entries, self.now));
         }
         warnings
+    }
+
+    /// Returns true if `key` begins with the caller's task, as the prompt advises.
+    fn is_of_own_task(&self, key: &Key) -> bool {
+        let task = self.caller.participant.task().and_then(similar);
+        let rest = task.as_ref().and_then(|it| key.as_str().strip_prefix(&**it));
+        rest.is_some_and(|it| it.starts_with('_'))
     }
 }
 

@@ -185,9 +185,7 @@ fn raw_kind(value: &str) -> Option<&'static str> {
         Some("a chat transcript")
     } else if count(is_log_line) >= LOG_LINES_MIN {
         Some("a log")
-    } else if value.len() > WORD_CHARS_MAX
-        && value.split_whitespace().any(|word| word.chars().count() > WORD_CHARS_MAX)
-    {
+    } else if value.len() > WORD_CHARS_MAX && value.split_whitespace().any(is_encoded) {
         Some("encoded data")
     } else if is_json_list(value) {
         Some("a list of JSON records")
@@ -196,6 +194,13 @@ fn raw_kind(value: &str) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// Returns true if `word` is encoded data. That is ASCII: languages that are written without spaces
+/// are not. A long URL is a reference, which is wanted.
+fn is_encoded(word: &str) -> bool {
+    let is_long = |it: &str| it.len() > WORD_CHARS_MAX;
+    !word.contains("://") && word.split(|it: char| !it.is_ascii()).any(is_long)
 }
 
 /// Returns true if `value` is a JSON list with several objects or lists in it.
@@ -263,11 +268,17 @@ mod tests {
         assert_eq!(raw_kind(&log), Some("a log"));
         assert_eq!(raw_kind(&times), Some("a log"));
         assert_eq!(raw_kind(&"A1b2".repeat(60)), Some("encoded data"));
+        let image = format!("结论：data:image/png;base64,{}", "iVBORw0K".repeat(30));
+        assert_eq!(raw_kind(&image), Some("encoded data"));
         let rows = r#"[{"id":1,"name":"a"}, {"id":2,"name":"b"}, {"id":3,"name":"c"}]"#;
         assert_eq!(raw_kind(rows), Some("a list of JSON records"));
         assert_eq!(raw_kind(r#"["INC-1","INC-2","INC-3"]"#), None, "references are wanted");
         assert_eq!(raw_kind(&"line\n".repeat(41)), Some("a full document"));
         assert_eq!(raw_kind("On 2026-02-18 the pool was cut from 200 to 20."), None);
+        // Once taken for encoded data: prose of a language without spaces, and a long link.
+        assert_eq!(raw_kind(&"连接池从两百缩小到二十".repeat(40)), None);
+        let link = format!("See https://example.com/search?q={}", "a%20b".repeat(60));
+        assert_eq!(raw_kind(&link), None);
         assert_eq!(raw_kind("User: approved the plan.\n- revert\n- tell QA"), None);
     }
 }

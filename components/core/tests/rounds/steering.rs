@@ -125,7 +125,10 @@ fn invalid_exclusions_change_nothing() {
     let before = host.rows("");
     let forbidden = withdraw(&host, B, &[2, 1]).unwrap_err();
     assert_eq!(forbidden.code(), Code::Forbidden);
-    assert!(forbidden.to_string().contains("ask the orchestrator to reject it"), "{forbidden}");
+    assert!(forbidden.to_string().contains("only the proposer may"), "{forbidden}");
+    // It once named two ways around.
+    assert!(!forbidden.to_string().contains("orchestrator"), "{forbidden}");
+    assert!(!forbidden.to_string().contains("against"), "{forbidden}");
     let unknown =
         |sequence| Error::from(RoundError::DeltaNotFound { round: 1, sequence, deltas: 4 });
     assert_eq!(withdraw(&host, A, &[1, 5]).unwrap_err(), unknown(5));

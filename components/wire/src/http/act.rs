@@ -49,6 +49,8 @@ fn request<E>(call: &Call<'_, E>, act: ActionRoute) -> Result<Vec<u8>, Failure> 
     if act.action.takes("request_id") {
         // Null if there is none: a second id in the body is then rejected as a duplicate.
         request = request.with("request_id", Some(precondition::request_id(call.headers)?));
+    } else if act.action.is_change && act.route.method == Method::Post {
+        precondition::expect_no_request_id(call.headers)?;
     }
     if call.body.is_empty() && act.in_body().all(|it| !it.is_needed) {
         return Ok(request.into_bytes());

@@ -13,7 +13,7 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 use serde_json::{error::Category, value::RawValue};
-use shared_context_codec::Failure;
+use shared_context_codec::{Failure, parse_whole, plain_syntax};
 
 /// Members of a body, in the order sent.
 pub(crate) struct Members<'b> {
@@ -47,10 +47,12 @@ impl<'b> Members<'b> {
             Err(error) if error.classify() == Category::Data => {
                 return reject("the body is not a JSON object".to_owned());
             }
-            Err(error) => return reject(format!("the body is not valid JSON: {error}")),
+            Err(error) => {
+                return reject(format!("the body is not valid JSON: {}", syntax_error(&error)));
+            }
         };
         if let Err(error) = deserializer.end() {
-            return reject(format!("the body is not one JSON object: {error}"));
+            return reject(format!("the body is not one JSON object: {}", syntax_error(&error)));
         }
         for (nth, (name, _)) in members.iter().enumerate() {
             if !known.contains(&name.as_ref()) {
@@ -102,8 +104,9 @@ impl<'b> Members<'b> {
     ///
     /// `MALFORMED_REQUEST`: it is not a whole number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
-        let parsed = self.raw(name).map(|value| serde_json::from_str(value.get())).transpose();
-        parsed.map_err(|_| {
+        let parse = |value: &RawValue| parse_whole(value.get()).ok_or(());
+        let parsed = self.raw(name).map(parse).transpose();
+        parsed.map_err(|()| {
             malformed(format!(
                 "the member {name} must be a whole number; for example {}",
                 self.example
@@ -148,6 +151,14 @@ pub(crate) fn document<'b>(body: &'b [u8], expected: &str) -> Result<&'b RawValu
             _ => format!("the body is not JSON: see line {line}, at character {column}"),
         })
     })
+}
+
+/// Describes a syntax error, with its place.
+pub(crate) fn syntax_error(error: &serde_json::Error) -> String {
+    let shown = error.to_string();
+    let problem = shown.split_once(" at line ").map_or(&*shown, |(problem, _)| problem);
+    let (line, column) = (error.line(), error.column());
+    format!("{}, at line {line} column {column}", plain_syntax(problem))
 }
 
 /// Returns the body as text.
@@ -211,13 +222,22 @@ mod tests {
         check(br#"{"\u0061":"x","b":null}"#, "fine");
         check(b"", "the body is empty");
         check(b"  \n", "the body is empty");
-        check(b"secret", "not valid JSON: expected value at line 1 column 1; for example");
+        check(
+            b"secret",
+            "not valid JSON: a value is missing, or text is without double quotes, at line 1 column 1; for example",
+        );
         check(b"\"secret\"", "the body is not a JSON object");
         check(b"[\"secret\"]", "the body is not a JSON object");
         check(b"null", "the body is not a JSON object");
-        check(b"{\"a\":\n\"secret\",}", "trailing comma at line 2 column 10");
-        check(b"{\"a\":\"secret", "EOF while parsing");
-        check(br#"{"a":"x"} {"a":"secret"}"#, "not one JSON object: trailing characters");
+        check(
+            b"{\"a\":\n\"secret\",}",
+            "a comma stands before a closing bracket, at line 2 column 10",
+        );
+        check(b"{\"a\":\"secret", "it ends before it is complete");
+        check(
+            br#"{"a":"x"} {"a":"secret"}"#,
+            "not one JSON object: something follows after its end",
+        );
         check(br#"{"a":"x","c":"secret"}"#, r#"no member "c", it knows a, b; for example {"a":"#);
         check(br#"{"a":"x","a":"secret"}"#, "the member a twice");
         check(br#"{"b":1}"#, "needs the member a");

@@ -15,7 +15,7 @@ pub(crate) struct Code {
 }
 
 /// Every code, in order of precedence; those of the wire and of hosts last.
-pub(crate) static CODES: [Code; 44] = [
+pub(crate) static CODES: [Code; 45] = [
     code("UNAUTHENTICATED", StatusCode::UNAUTHORIZED, "Credential missing or void"),
     code("MALFORMED_REQUEST", StatusCode::BAD_REQUEST, "Request not understood"),
     code("INVALID_KEY", StatusCode::BAD_REQUEST, "Not a key"),
@@ -65,6 +65,7 @@ pub(crate) static CODES: [Code; 44] = [
     code("RATE_LIMITED", StatusCode::TOO_MANY_REQUESTS, "Too many requests"),
     code("NOT_FOUND", StatusCode::NOT_FOUND, "No such route"),
     code("METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED, "Method not usable here"),
+    code("NOT_ACCEPTABLE", StatusCode::NOT_ACCEPTABLE, "No acceptable media type"),
     code("UNSUPPORTED_MEDIA_TYPE", StatusCode::UNSUPPORTED_MEDIA_TYPE, "Media type not understood"),
     code("OVERLOADED", StatusCode::SERVICE_UNAVAILABLE, "Server at its limit"),
     INTERNAL,

@@ -38,18 +38,31 @@ pub(crate) async fn call_tool<E: Engine>(call: &Call<'_, E>) -> Result<Response<
             r#"the body is empty, it must be a JSON object; for example {"action":"list_keys"}"#,
         ));
     }
-    let named = precondition::request_id(call.headers)?.and_then(|it| named(call.body, it));
+    let request_id = precondition::request_id(call.headers)?;
+    let named = request_id.map(|it| named(call, it)).transpose()?.flatten();
     let reply = call.invoke_bytes(named.as_deref().unwrap_or(call.body)).await?;
     Ok(respond::json(StatusCode::OK, reply.body))
 }
 
-/// Adds the member `request_id` to the request `body`; `None` if its action does not take one. A
-/// body that has one already then has it twice, which the tool rejects.
-fn named(body: &[u8], request_id: &str) -> Option<Vec<u8>> {
-    let action = text_in(body, "action")?;
-    let takes_it = actions().any(|it| it.name == action && it.takes("request_id"));
-    let members = body.trim_ascii_start().strip_prefix(b"{").filter(|_| takes_it)?;
-    Some(ToolRequest::named(request_id).with_members_of(members))
+/// Returns the request in the body with the member `request_id`; `None` if it needs none. A body
+/// that has one already then has it twice, which the tool rejects.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`: its action changes something and does not take one.
+fn named<E>(call: &Call<'_, E>, request_id: &str) -> Result<Option<Vec<u8>>, Failure> {
+    let action = text_in(call.body, "action");
+    let Some(action) = action.and_then(|name| actions().find(|it| it.name == name)) else {
+        return Ok(None);
+    };
+    if !action.takes("request_id") {
+        if action.is_change {
+            precondition::expect_no_request_id(call.headers)?;
+        }
+        return Ok(None);
+    }
+    let members = call.body.trim_ascii_start().strip_prefix(b"{");
+    Ok(members.map(|it| ToolRequest::named(request_id).with_members_of(it)))
 }
 
 /// `GET …/entries`. Its tag is the session's revision.
@@ -122,7 +135,8 @@ pub(crate) async fn write<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byte
             let members = Members::parse(call.body, &["value"], r#"{"value":"analysis"}"#)?;
             Value::Json(members.raw_required("value")?)
         }
-        Some(Media::Text) | None => Value::Text(body::text(call.body)?),
+        Some(Media::Text) => Value::Text(body::text(call.body)?),
+        None => Value::Text(untyped(call.body)?),
     };
     let request_id = precondition::request_id(call.headers)?;
     let request = ToolRequest::new("write")
@@ -134,6 +148,25 @@ pub(crate) async fn write<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byte
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     let etag = precondition::etag(reply.revision);
     Ok(respond::with_header(respond::json(status, reply.body), ETAG, etag))
+}
+
+/// Returns the value in a body without a type: its text. Rejects what a client more likely forgot:
+/// the body, or the type of JSON.
+fn untyped(body: &[u8]) -> Result<&str, Failure> {
+    let malformed = |message| Err(Failure::new("MALFORMED_REQUEST", message));
+    if body.is_empty() {
+        return malformed(
+            "the body is empty, and the entry would be too; to store an empty text send \
+             {\"value\":\"\"} with Content-Type: application/json",
+        );
+    }
+    if text_in(body, "value").is_some() {
+        return malformed(
+            "the body looks like JSON and has no Content-Type; send Content-Type: \
+             application/json, or text/plain to store the body itself",
+        );
+    }
+    body::text(body)
 }
 
 /// `DELETE …/entries/{key}`.

@@ -188,7 +188,10 @@ pub(super) fn sets(
     let sets = Toolset::parse(names)?;
     if let Identity::Participant(grant) = identity
         && let Some(own) = &grant.tools
-        && let Some(other) = sets.iter().find(|it| !own.iter().any(|own| own == it.as_str()))
+        // Every credential has the working memory.
+        && let Some(other) = sets.iter().find(|it| {
+            **it != Toolset::SharedContext && !own.iter().any(|own| own == it.as_str())
+        })
     {
         return Err(Failure::new(
             "FORBIDDEN",

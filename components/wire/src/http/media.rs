@@ -99,20 +99,76 @@ fn essence(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
     Ok(Some(essence.trim()))
 }
 
+/// Checks that the client accepts one of the types that `operation` offers.
+///
+/// # Errors
+///
+/// `NOT_ACCEPTABLE`.
+pub(crate) fn expect_acceptable(headers: &HeaderMap, operation: &Operation) -> Result<(), Failure> {
+    let offered: &[&str] = match operation.endpoint {
+        Endpoint::Welcome | Endpoint::Metrics => &["text/plain"],
+        Endpoint::UseMemory => &[JSON, "text/plain"],
+        Endpoint::ReadChanges => &[JSON, EVENTS],
+        Endpoint::ActionRoute(it) if it.route.text.is_some() => {
+            &[JSON, "text/markdown", "text/plain"]
+        }
+        _ => &[JSON],
+    };
+    if offered.iter().any(|it| is_acceptable(headers, it)) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "NOT_ACCEPTABLE",
+        format!(
+            "the header Accept rules out all that this route has; accept {}",
+            offered.join(" or ")
+        ),
+    ))
+}
+
+/// Returns true if `media` has a weight other than 0 in `Accept`: that of the most specific range
+/// (RFC 9110 §12.5.1). Without the header everything is acceptable.
+fn is_acceptable(headers: &HeaderMap, media: &str) -> bool {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok());
+    let mut ranges = values.flat_map(|it| it.split(',')).map(str::trim);
+    let kind = media.split('/').next().unwrap_or_default();
+    let (mut is_limited, mut best) = (false, None);
+    for range in ranges.by_ref().filter(|it| !it.is_empty()) {
+        is_limited = true;
+        let (name, parameters) = range.split_once(';').unwrap_or((range, ""));
+        let specific = match name.trim() {
+            it if it.eq_ignore_ascii_case(media) => 3,
+            "*/*" => 1,
+            it if it.strip_suffix("/*").is_some_and(|it| it.eq_ignore_ascii_case(kind)) => 2,
+            _ => continue,
+        };
+        let is_accepted = !parameters.split(';').any(is_zero_weight);
+        best = best.max(Some((specific, is_accepted)));
+    }
+    !is_limited || best.is_some_and(|(_, is_accepted)| is_accepted)
+}
+
 /// Returns true if the client accepts plain text and not JSON.
 #[cfg(any(feature = "memory-tool", test))]
 pub(crate) fn wants_text(headers: &HeaderMap) -> bool {
-    accepts(headers, "text/plain") && !accepts(headers, JSON)
+    let is_text = accepts(headers, "text/plain") && !accepts(headers, JSON);
+    is_text || is_acceptable(headers, "text/plain") && !is_acceptable(headers, JSON)
 }
 
 /// Returns the type of text that the client accepts in place of JSON: Markdown or plain text.
 pub(crate) fn accepted_text(headers: &HeaderMap) -> Option<&'static str> {
     if accepts(headers, JSON) {
-        None
-    } else if accepts(headers, "text/markdown") {
+        return None;
+    }
+    let is_json_out = !is_acceptable(headers, JSON);
+    let is_wanted = |media| {
+        let is_named = accepts(headers, media) || accepts(headers, "text/*") || is_json_out;
+        is_named && is_acceptable(headers, media)
+    };
+    if is_wanted("text/markdown") {
         Some(MARKDOWN)
     } else {
-        accepts(headers, "text/plain").then_some(TEXT)
+        is_wanted("text/plain").then_some(TEXT)
     }
 }
 
@@ -215,6 +271,26 @@ mod tests {
     }
 
     #[test]
+    fn the_most_specific_range_decides() {
+        #[track_caller]
+        fn check(value: &'static str, json: bool, events: bool) {
+            let headers = headers("accept", value);
+            let seen = (is_acceptable(&headers, JSON), is_acceptable(&headers, EVENTS));
+            assert_eq!(seen, (json, events), "{value}");
+        }
+        check("", true, true);
+        check(" , ", true, true);
+        check("*/*", true, true);
+        check("*/*;q=0", false, false);
+        check("application/xml", false, false);
+        check("Application/*", true, false);
+        check("application/json;q=0, */*", false, true);
+        check("*/*;q=0, application/json;q=0.1", true, false);
+        check("text/*;q=0, */*", true, false);
+        assert!(is_acceptable(&HeaderMap::new(), JSON));
+    }
+
+    #[test]
     fn a_merge_patch_is_json_by_either_name() {
         #[track_caller]
         fn check(value: &'static str, is_one: bool) {
@@ -243,12 +319,16 @@ mod tests {
         check("Text/Plain;q=0.9, */*;q=0.1", true);
         check("*/*", false);
         check("application/json, text/plain, */*", false);
-        check("text/*", false);
+        check("text/*", true);
         check("", false);
         let accepted = |accept| accepted_text(&headers("accept", accept));
         assert_eq!(accepted("text/markdown, text/plain"), Some(MARKDOWN));
         assert_eq!((accepted("text/plain"), accepted("*/*")), (Some(TEXT), None));
         assert_eq!(accepted("text/markdown, application/json"), None);
+        // `text/*` once got JSON.
+        assert_eq!(accepted("text/*"), Some(MARKDOWN));
+        assert_eq!(accepted("text/*, text/markdown;q=0"), Some(TEXT));
+        assert_eq!(accepted("application/json;q=0, */*"), Some(MARKDOWN));
         assert!(wants_events(&headers("accept", "text/event-stream, */*;q=0.1")));
         assert!(!wants_events(&headers("accept", "text/*, */*")));
     }

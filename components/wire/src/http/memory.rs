@@ -23,6 +23,7 @@ const EXPECTED_BODY: &str =
 pub(crate) async fn answer<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
     precondition::expect_none(call.headers)?;
+    precondition::expect_no_request_id(call.headers)?;
     let input: Map<String, Value> =
         serde_json::from_str(body::document(call.body, EXPECTED_BODY)?.get()).map_err(|_| {
             Failure::new(

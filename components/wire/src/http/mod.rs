@@ -73,7 +73,7 @@ use crate::{
 };
 
 pub(crate) use self::{
-    body::JsonText,
+    body::{JsonText, syntax_error},
     call::{invalid_reply, scope},
     changes::{Page, WAIT_SECONDS_MAX, Wait, revision},
     cursor::Cursor,
@@ -238,6 +238,7 @@ impl Http {
         let too_large = || too_large(operation.endpoint);
         if operation.access == Access::Open {
             body.ok_or_else(too_large)?;
+            media::expect_acceptable(&head.headers, operation)?;
             let query = Query::parse(head.uri.query(), operation.query)?;
             return self.open(engine, head, operation, &query).map(whole);
         }
@@ -279,6 +280,9 @@ impl Http {
                 "FORBIDDEN",
                 "only the operator may do this; report what you need and go on without it",
             ));
+        }
+        if !wants_socket {
+            media::expect_acceptable(&head.headers, operation)?;
         }
         let call = Call {
             engine,

@@ -251,6 +251,22 @@ pub(crate) fn request_id(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
     Ok(text.map(|it| it.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(it)))
 }
 
+/// Rejects a request id for a change that cannot be recognized when it is sent again.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub(crate) fn expect_no_request_id(headers: &HeaderMap) -> Result<(), Failure> {
+    match request_id(headers)? {
+        Some(_) => Err(malformed(
+            "Idempotency-Key has no effect here: this change is not recognized when it is sent \
+             again; send it without the header, and read before you send it again"
+                .to_owned(),
+        )),
+        None => Ok(()),
+    }
+}
+
 fn malformed(message: String) -> Failure {
     Failure::new("MALFORMED_REQUEST", message)
 }

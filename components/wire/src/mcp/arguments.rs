@@ -10,12 +10,15 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use shared_context_codec::{Failure, actions, did_you_mean, nearest, shorten, unknown_member};
+use shared_context_codec::{
+    Failure, actions, did_you_mean, nearest_action, parse_whole, plain_syntax, shorten,
+    unknown_member,
+};
 
 use super::params::Params;
 use crate::{
     http::ToolRequest,
-    tools::{self, ADD_SUBAGENT, Calls, Kind, Member, Tool},
+    tools::{ADD_SUBAGENT, Calls, Kind, Member, Tool},
 };
 
 /// Members of [`ADD_SUBAGENT`] and the one that must be sent.
@@ -24,7 +27,8 @@ const SUBAGENT_REQUIRED: [&str; 1] = ["task"];
 /// Members that the wire itself uses.
 const OF_THE_WIRE: [&str; 1] = ["wait_seconds"];
 
-/// Returns the action that a call of `tool` with `arguments` performs.
+/// Returns the action that a call of `tool` with `arguments` performs. An error names another tool
+/// only if it is one of those `listed` to the caller.
 ///
 /// # Errors
 ///
@@ -32,6 +36,7 @@ const OF_THE_WIRE: [&str; 1] = ["wait_seconds"];
 pub(super) fn check(
     tool: &'static Tool,
     arguments: &Params<'_>,
+    listed: &[&'static Tool],
     is_admin: bool,
 ) -> Result<&'static str, Failure> {
     if arguments.has("session") && !is_admin {
@@ -40,7 +45,7 @@ pub(super) fn check(
             tool.name
         )));
     }
-    let action = action(tool, arguments)?;
+    let action = action(tool, arguments, listed)?;
     let (whose, taken) = if tool.calls.is_named() {
         (action, taken_by(tool, action))
     } else {
@@ -58,7 +63,8 @@ pub(super) fn check(
     let absent = |it: &&&str| arguments.get(it).is_none();
     if let Some(name) = required.iter().find(absent) {
         let about = tool.members.iter().find(|it| it.name == *name).map(|it| it.about);
-        let about = about.filter(|it| !it.is_empty()).map(|it| format!(": {it}"));
+        let about = about.map(|it| about_in(action, it)).filter(|it| !it.is_empty());
+        let about = about.map(|it| format!(" ({it})"));
         return Err(malformed(format!("{whose} needs {name}{}", about.unwrap_or_default())));
     }
     for member in tool.members {
@@ -82,31 +88,54 @@ pub(super) fn request(action: &str, arguments: &Params<'_>, request_id: Option<&
 }
 
 /// Returns the action of the call: the only one of the tool, or the one that is named.
-fn action(tool: &'static Tool, arguments: &Params<'_>) -> Result<&'static str, Failure> {
+fn action(
+    tool: &'static Tool,
+    arguments: &Params<'_>,
+    listed: &[&'static Tool],
+) -> Result<&'static str, Failure> {
     if let Calls::One(action) = tool.calls {
         return Ok(action);
     }
-    let listed = tool.calls.actions();
+    let own = tool.calls.actions();
     let named =
         arguments.text("action").map_err(|_| malformed("action must be text".to_owned()))?;
     let Some(named) = named else {
-        return Err(malformed(format!("{} needs action: {}", tool.name, listed.join(", "))));
+        return Err(malformed(format!("{} needs action: {}", tool.name, own.join(", "))));
     };
-    if let Some(found) = listed.iter().find(|it| **it == named) {
+    if let Some(found) = own.iter().find(|it| **it == named) {
         return Ok(found);
     }
     let shown = shorten(&named, 40);
-    let near = nearest(&named, listed.iter().copied());
-    let other = tools::with_action(&named).or_else(|| match near {
-        Some(_) => None,
-        None => tools::with_action(nearest(&named, actions().map(|it| it.name))?),
-    });
-    let next = match (other, near) {
-        (Some(other), _) => format!("call {} for it", other.name),
-        (None, Some(near)) => format!("did you mean {near}?"),
-        (None, None) => format!("it has {}", listed.join(", ")),
+    let near = nearest_action(&named, own.iter().copied());
+    // An action of another tool by its own name is meant rather than one that it resembles.
+    let next = match (meant(&named, listed), near) {
+        (Some((action, other)), near) if near.is_none() || action == named => {
+            how_to_call(action, other)
+        }
+        (_, Some(near)) => format!("did you mean {near}?"),
+        (_, None) => format!("it has {}", own.join(", ")),
     };
     Err(malformed(format!("{} has no action {shown:?}; {next}", tool.name)))
+}
+
+/// Returns the action that `name` most likely means, with the one of the `listed` tools that
+/// performs it.
+pub(super) fn meant(name: &str, listed: &[&'static Tool]) -> Option<(&'static str, &'static Tool)> {
+    let actions = listed.iter().flat_map(|it| it.calls.actions());
+    // The JSON tool reads one key with an action of its own.
+    let found = nearest_action(name, actions.chain(["read"]))?;
+    let action = if found == "read" { "read_batch" } else { found };
+    let tool = listed.iter().find(|it| it.calls.actions().contains(&action))?;
+    Some((action, tool))
+}
+
+/// Returns the advice to call `tool` for `action`.
+pub(super) fn how_to_call(action: &str, tool: &Tool) -> String {
+    if tool.calls.is_named() {
+        format!("call {} with the action {action}", tool.name)
+    } else {
+        format!("call {} for it", tool.name)
+    }
 }
 
 /// Returns the members of `tool` that `action` takes.
@@ -149,15 +178,45 @@ fn check_value(member: &Member, place: &str, sent: &RawValue) -> Result<(), Fail
                 None => Err(wrong(place, "text", sent)),
             };
         }
-        Kind::Integer if !is::<u64>(sent) => "a whole number, 0 or more",
+        Kind::Integer if parse_whole(sent.get()).is_none() => WHOLE,
         Kind::Number if !is::<f64>(sent) => "a number",
         Kind::Boolean if !is::<bool>(sent) => "true or false",
-        Kind::Texts if !is::<Vec<String>>(sent) => "a list of texts, such as [\"a\",\"b\"]",
-        Kind::Integers if !is::<Vec<u64>>(sent) => "a list of whole numbers, such as [1,2]",
+        Kind::Texts => {
+            return check_items(place, "a list of texts, such as [\"a\",\"b\"]", "text", sent);
+        }
+        Kind::Integers => {
+            let must_be = "a list of whole numbers, such as [1,2]";
+            return check_items(place, must_be, WHOLE, sent);
+        }
         Kind::Objects(members, required) => return check_objects(members, required, place, sent),
         _ => return Ok(()),
     };
     Err(wrong(place, must_be, sent))
+}
+
+/// Description of a number that counts.
+const WHOLE: &str = "a whole number, 0 or more";
+
+/// Checks a list of texts, or of whole numbers if an item `must_be` [`WHOLE`].
+fn check_items(place: &str, list: &str, must_be: &str, sent: &RawValue) -> Result<(), Failure> {
+    let items: Vec<&RawValue> =
+        serde_json::from_str(sent.get()).map_err(|_| wrong(place, list, sent))?;
+    let is_right = |it: &RawValue| match must_be {
+        WHOLE => parse_whole(it.get()).is_some(),
+        _ => is::<Cow<'_, str>>(it),
+    };
+    match items.iter().enumerate().find(|(_, it)| !is_right(it)) {
+        Some((nth, it)) => {
+            Err(wrong(&format!("{place}[item {}]", nth.saturating_add(1)), must_be, it))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns the description of a member, without the name of the `action` that it is for.
+fn about_in<'a>(action: &str, about: &'a str) -> &'a str {
+    let own = about.strip_prefix("for ").and_then(|it| it.strip_prefix(action));
+    own.map_or(about, |it| it.trim_start_matches([',', ' ']))
 }
 
 /// Checks a list of objects with these `members`.
@@ -202,15 +261,21 @@ fn not_one_of(place: &str, sent: &str, names: &[&'static str]) -> Failure {
 
 /// Builds the error for a value of another type.
 fn wrong(place: &str, must_be: &str, sent: &RawValue) -> Failure {
+    let is_value = must_be == "text" && place.ends_with("value");
     let (kind, hint) = match sent.get().bytes().next() {
-        Some(b'{') if must_be == "text" => {
-            ("an object", "; send JSON as text, such as \"{\\\"a\\\":1}\"")
+        Some(b'{') if is_value => ("an object", "; send JSON as text, such as \"{\\\"a\\\":1}\""),
+        Some(b'[') if is_value => ("a list", "; send JSON as text, such as \"[1,2]\""),
+        Some(b'[') if must_be == "text" => {
+            ("a list", "; it takes one: send it without the brackets, such as \"a\"")
         }
-        Some(b'[') if must_be == "text" => ("a list", "; send JSON as text, such as \"[1,2]\""),
         Some(b'{') => ("an object", ""),
         Some(b'[') => ("a list", ""),
+        Some(b'"') if must_be == "text" => {
+            return malformed(format!("{place}: {}", plain_syntax("unexpected end of hex escape")));
+        }
         Some(b'"') => ("text", ""),
         Some(b't' | b'f') => ("true or false", ""),
+        Some(b'n') => ("null", ""),
         _ => ("this number", ""),
     };
     debug_assert!(is::<IgnoredAny>(sent), "it was parsed before");

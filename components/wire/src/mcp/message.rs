@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::IgnoredAny};
 use serde_json::{error::Category, value::RawValue};
 
 use super::fault::Fault;
-use crate::http::JsonText;
+use crate::http::{JsonText, syntax_error};
 
 /// A message from a client.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl<'b> Message<'b> {
                     "the body is no JSON-RPC message: send one object with jsonrpc, method and, \
                      for a request, id, each of them once",
                 ),
-                _ => not_json(format!("the body is not JSON: {error}")),
+                _ => not_json(format!("the body is not JSON: {}", syntax_error(&error))),
             })
         })?;
         form.check()

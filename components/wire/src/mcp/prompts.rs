@@ -94,10 +94,27 @@ pub(crate) async fn get<E: Engine>(
         description.push_str(&rendered.left_out.join(", "));
     }
     description.push(')');
-    let message = PromptMessage::new_text(Role::User, rendered.text);
+    let message = PromptMessage::new_text(Role::User, with_tools_of_mcp(rendered.text));
     let mut got = GetPromptResult::new(vec![message]).with_description(description);
     got.result_type = None;
     MethodResult::new(&got)
+}
+
+/// Phrases of the prompt about the one tool of function calling, and what MCP has in its place. A
+/// text gets no longer by them, so it stays within its budget.
+const OF_MCP: [(&str, &str); 7] = [
+    ("the tool shared_context", "the context tools"),
+    ("working memory, shared_context, but", "working memory, but"),
+    ("call list_keys first", "call context_list first"),
+    ("completes, list_keys,", "completes, list the keys,"),
+    ("to shared_context", "to shared context"),
+    ("from shared_context", "from shared context"),
+    ("in shared_context", "in shared context"),
+];
+
+/// Returns the prompt `text` with the names of the tools that MCP lists.
+fn with_tools_of_mcp(text: String) -> String {
+    OF_MCP.iter().fold(text, |text, (ours, of_mcp)| text.replace(ours, of_mcp))
 }
 
 /// Returns true if the prompt has an argument `name`.

@@ -123,6 +123,8 @@ fn written(it: &Written) -> String {
 
 fn changes(it: &ChangesPage) -> String {
     let mut text = match it.changes.len() {
+        // Changes that a filter leaves out are read in parts too.
+        0 if it.has_more => "nothing for you in this part".to_owned(),
         0 => "nothing changed".to_owned(),
         _ => "changes, oldest first".to_owned(),
     };
@@ -185,6 +187,12 @@ mod tests {
             "changes",
             r#"{"changes":[{"revision":4,"action":"open_round","written_by":"orchestrator","written_at":"2026-02-20T14:30:00Z","round":1}],"next_since":4,"has_more":false,"revision":4}"#,
             "changes, oldest first; go on with since 4\n4 open_round by orchestrator, at 2026-02-20T14:30:00Z, round 1",
+        );
+        // It was once both: nothing changed, and there is more.
+        check(
+            "changes",
+            r#"{"changes":[],"next_since":4,"has_more":true,"revision":9}"#,
+            "nothing for you in this part; go on with since 4, there is more already",
         );
         assert_eq!(of_reply("redact", b"{}"), None);
     }

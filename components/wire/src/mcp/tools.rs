@@ -12,7 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use shared_context_codec::{Failure, Reply, nearest, shorten};
+use shared_context_codec::{Failure, Reply, parse_whole, shorten};
 use shared_context_core::Role;
 
 use super::{
@@ -50,11 +50,12 @@ pub(crate) async fn call<E: Engine>(
     let name = params.required_text("name")?;
     let arguments = Params::parse(params.get("arguments"), "arguments")?;
     let Some(tool) = tools::named(&name) else {
-        return Err(Fault::invalid_params(unknown(&name, &arguments, context.role())).into());
+        let listed = context.listed().await?;
+        return Err(Fault::invalid_params(unknown(&name, &arguments, &listed)).into());
     };
     let meta = Params::parse(params.get("_meta"), "_meta")?;
     let request_id = meta.text(REQUEST_ID)?;
-    let outcome = match context.check_tool(tool) {
+    let outcome = match context.check_tool(tool).await {
         Ok(()) => perform(context, tool, &arguments, request_id.as_deref()).await,
         Err(failure) => Err(failure),
     };
@@ -78,7 +79,12 @@ async fn perform<E: Engine>(
     arguments: &Params<'_>,
     request_id: Option<&str>,
 ) -> Result<(&'static str, Vec<u8>), Failure> {
-    let action = arguments::check(tool, arguments, context.role() == Role::Admin)?;
+    let is_admin = context.role() == Role::Admin;
+    let action = match arguments::check(tool, arguments, &[], is_admin) {
+        Ok(action) => action,
+        // Only the text of an error needs the tools that the caller has, which the session decides.
+        Err(_) => arguments::check(tool, arguments, &context.listed().await?, is_admin)?,
+    };
     let named = arguments.text("session").map_err(argument_error)?;
     let session = context.session(named.as_deref())?;
     let reply = match action {
@@ -148,8 +154,7 @@ async fn wait<E: Engine>(
     request: impl Fn(Option<u64>) -> ToolRequest,
     is_wanted: impl Fn(&Page<'_>) -> bool,
 ) -> Result<Reply, Failure> {
-    let number = |name| arguments.read::<u64>(name, "a whole number").map_err(argument_error);
-    let seconds = number("wait_seconds")?.unwrap_or_default();
+    let seconds = whole(arguments, "wait_seconds").unwrap_or_default();
     if seconds > WAIT_SECONDS_MAX {
         return Err(malformed(format!(
             "wait_seconds must be 0 to {WAIT_SECONDS_MAX}; call again when the time is up"
@@ -158,7 +163,7 @@ async fn wait<E: Engine>(
     let caller = context.caller(session)?;
     let scope = scope(session);
     let wait = context.wait(&scope, &caller, seconds.min(WAITED_SECONDS_MAX));
-    wait.for_page(number("since")?, request, is_wanted).await
+    wait.for_page(whole(arguments, "since"), request, is_wanted).await
 }
 
 /// Mints the credential for a subagent.
@@ -186,7 +191,7 @@ async fn add_subagent<E: Engine>(
     };
     let invitation = Invitation {
         participant,
-        ttl_seconds: arguments.read("ttl_seconds", "a whole number").map_err(argument_error)?,
+        ttl_seconds: whole(arguments, "ttl_seconds"),
         keys: arguments.read("keys", "a list of key patterns").map_err(argument_error)?,
         tools: None,
     };
@@ -198,30 +203,18 @@ async fn add_subagent<E: Engine>(
 }
 
 /// Describes a tool that does not exist, with the tool that was most likely meant.
-fn unknown(name: &str, arguments: &Params<'_>, role: Role) -> String {
+fn unknown(name: &str, arguments: &Params<'_>, listed: &[&'static Tool]) -> String {
     let shown = shorten(name, 80);
     let named = arguments.text("action").ok().flatten();
     let action = named.as_deref().unwrap_or(name);
     let action = action.trim_start_matches("shared_").trim_start_matches("context_");
-    let listed: Vec<&Tool> = tools::of_role(role).collect();
-    let actions = || listed.iter().flat_map(|it| it.calls.actions());
-    let meant = nearest(action, actions().chain(["read"])).map(|it| match it {
-        "read" => "read_batch",
-        it => it,
-    });
-    let performs = meant.and_then(|it| Some((it, tools::with_action(it)?)));
-    let next = match performs {
-        Some((action, tool)) if tool.calls.actions().len() > 1 => {
-            format!("call {} with the action {action}", tool.name)
-        }
-        Some((_, tool)) => format!("call {}", tool.name),
-        None => {
-            let names: Vec<&str> = listed.iter().map(|it| it.name).collect();
-            nearest(name, names.iter().copied()).map_or_else(
-                || format!("there are {}", names.join(", ")),
-                |it| format!("call {it}"),
-            )
-        }
+    let next = if let Some((action, tool)) = arguments::meant(action, listed) {
+        arguments::how_to_call(action, tool)
+    } else {
+        let names: Vec<&str> = listed.iter().map(|it| it.name).collect();
+        // `context_undelete` is two edits from its opposite.
+        let typo = names.iter().find(|it| strsim::damerau_levenshtein(&shown, it) <= 1);
+        typo.map_or_else(|| format!("there are {}", names.join(", ")), |it| format!("call {it}"))
     };
     format!("Unknown tool: {shown}; {next}")
 }
@@ -240,7 +233,7 @@ impl<E: Engine> Context<'_, E> {
 
     /// Returns the sets of tools that the caller uses besides the working memory: those that the
     /// connection asks for, else those of the credential, else those of the session.
-    async fn used_sets(&self) -> Result<Vec<Toolset>, Rejection> {
+    async fn used_sets(&self) -> Result<Vec<Toolset>, Failure> {
         #[derive(Deserialize)]
         struct SessionReply {
             config: ConfigReply,
@@ -268,12 +261,18 @@ impl<E: Engine> Context<'_, E> {
         Ok(names.iter().filter_map(|it| Toolset::named(it)).collect())
     }
 
+    /// Returns the tools that are listed to this caller.
+    async fn listed(&self) -> Result<Vec<&'static Tool>, Failure> {
+        let sets = self.used_sets().await?;
+        Ok(tools::listed(self.role(), &sets).collect())
+    }
+
     /// Checks that `tool` is listed to this caller.
     ///
     /// # Errors
     ///
-    /// `FORBIDDEN`.
-    fn check_tool(&self, tool: &Tool) -> Result<(), Failure> {
+    /// `FORBIDDEN`; errors of the session.
+    async fn check_tool(&self, tool: &Tool) -> Result<(), Failure> {
         let forbidden = |message: String| Err(Failure::new("FORBIDDEN", message));
         if tool.is_for_orchestrators && self.role() == Role::Agent {
             return forbidden(format!(
@@ -294,9 +293,33 @@ impl<E: Engine> Context<'_, E> {
             {
                 forbidden(format!("{name} is not among the tools of your credential"))
             }
+            Identity::Participant(grant) if grant.tools.is_none() && self.sets.is_none() => {
+                if self.used_sets().await?.contains(&tool.set) {
+                    return Ok(());
+                }
+                forbidden(if grant.keys.is_empty() {
+                    format!(
+                        "{name} is not among the tools of this session; use those that tools/list \
+                         returns"
+                    )
+                } else {
+                    format!(
+                        "{name} is not among the tools of a credential that is limited to keys; \
+                         use those that tools/list returns"
+                    )
+                })
+            }
+            Identity::Admin if self.sets.is_none() => forbidden(format!(
+                "{name} is not among the tools of this connection; connect to /mcp?tools={set}"
+            )),
             _ => Ok(()),
         }
     }
+}
+
+/// Returns the whole number `name`, whose type was checked, if it is given.
+fn whole(arguments: &Params<'_>, name: &str) -> Option<u64> {
+    arguments.get(name).and_then(|it| parse_whole(it.get()))
 }
 
 /// Converts an argument error to one that the agent gets as a result.

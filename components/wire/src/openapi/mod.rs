@@ -32,22 +32,24 @@ use crate::http::{
 };
 
 /// Error codes for every caller of a route of a session or project, besides its not-found code.
-const SCOPE_CODES: [&str; 7] = [
+const SCOPE_CODES: [&str; 8] = [
     "UNAUTHENTICATED",
     "MALFORMED_REQUEST",
     "FORBIDDEN",
     "REQUEST_TOO_LARGE",
+    "NOT_ACCEPTABLE",
     "STORAGE_UNAVAILABLE",
     "RATE_LIMITED",
     "INTERNAL",
 ];
 
 /// Error codes for the operator where there is no session yet.
-const ADMIN_CODES: [&str; 7] = [
+const ADMIN_CODES: [&str; 8] = [
     "UNAUTHENTICATED",
     "MALFORMED_REQUEST",
     "FORBIDDEN",
     "REQUEST_TOO_LARGE",
+    "NOT_ACCEPTABLE",
     "STORAGE_UNAVAILABLE",
     "RATE_LIMITED",
     "INTERNAL",
@@ -58,7 +60,7 @@ const MCP_CODES: [&str; 5] =
     ["UNAUTHENTICATED", "MALFORMED_REQUEST", "FORBIDDEN", "RATE_LIMITED", "INTERNAL"];
 
 /// Error codes of public routes.
-const OPEN_CODES: [&str; 2] = ["MALFORMED_REQUEST", "REQUEST_TOO_LARGE"];
+const OPEN_CODES: [&str; 3] = ["MALFORMED_REQUEST", "REQUEST_TOO_LARGE", "NOT_ACCEPTABLE"];
 
 /// Builds the document.
 fn document() -> Value {

@@ -70,16 +70,16 @@ pub fn is_read_only(name: &str) -> bool {
     named(name).is_some_and(|it| it.hints.is_read_only())
 }
 
-/// Returns the tool of MCP that performs `action`, if there is one.
-pub(crate) fn with_action(action: &str) -> Option<&'static Tool> {
-    TOOLS.into_iter().find(|it| it.calls.actions().contains(&action))
+/// Returns the tools of MCP that are listed to a caller of `role` that uses `sets` besides the
+/// working memory.
+pub(crate) fn listed(role: Role, sets: &[Toolset]) -> impl Iterator<Item = &'static Tool> {
+    of_role(role).filter(|it| it.set == Toolset::SharedContext || sets.contains(&it.set))
 }
 
 /// Returns the array `tools` of MCP's `tools/list` for a caller of `role` that uses `sets` besides
 /// the working memory. The admin's tools need the argument `session`.
 pub(crate) fn tools_json(role: Role, sets: &[Toolset]) -> String {
-    let is_listed = |it: &&Tool| it.set == Toolset::SharedContext || sets.contains(&it.set);
-    let listed: Vec<_> = of_role(role).filter(is_listed).map(|it| it.definition(role)).collect();
+    let listed: Vec<_> = listed(role, sets).map(|it| it.definition(role)).collect();
     to_json(&listed)
 }
 

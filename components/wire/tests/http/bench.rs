@@ -192,13 +192,17 @@ impl Bench {
     }
 
     pub(crate) fn with(options: impl FnOnce(Options) -> Options) -> Self {
+        Self::configured(options, "{}")
+    }
+
+    pub(crate) fn configured(options: impl FnOnce(Options) -> Options, config: &str) -> Self {
         let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
         let http = Http::new(options(Options { rate_limit: None, ..Options::new(keys) }));
         let engine = LocalEngine::default();
         engine.now_ms.store(START_MS, Ordering::SeqCst);
         let (orchestrator, agent) = (String::new(), String::new());
         let mut bench = Self { http, engine, orchestrator, agent, is_stateless: false };
-        bench.orchestrator = bench.create("s");
+        bench.orchestrator = bench.create_with("s", config);
         bench.agent = bench.mint("s", "subagent:analysis");
         bench.engine.requests.lock().unwrap().clear();
         bench
@@ -223,7 +227,11 @@ impl Bench {
 
     /// Creates a session and returns its orchestrator's credential.
     pub(crate) fn create(&self, session: &str) -> String {
-        let body = format!(r#"{{"session_id":"{session}"}}"#);
+        self.create_with(session, "{}")
+    }
+
+    fn create_with(&self, session: &str, config: &str) -> String {
+        let body = format!(r#"{{"session_id":"{session}","config":{config}}}"#);
         let seen = self.send(ADMIN_KEY, "POST /v1/sessions", &[], body);
         assert_eq!(seen.status, 201, "{seen:?}");
         seen.json()["credential"].as_str().unwrap().to_owned()

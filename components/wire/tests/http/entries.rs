@@ -57,12 +57,31 @@ fn a_value_is_stored_unchanged() {
             (untyped, value.to_owned()),
             (&[JSON], json.to_string()),
         ] {
+            if headers.is_empty() && body.is_empty() {
+                continue; // See `a_forgotten_body_or_type_changes_nothing`.
+            }
             bench.check_as(&bench.agent, "DELETE /v1/sessions/s/entries/v", &[], "", 200, "");
             bench.check_as(&bench.agent, "PUT /v1/sessions/s/entries/v", headers, &body, 201, "");
             let seen = bench.check("GET /v1/sessions/s/entries/v", "", 200, "");
             assert_eq!(seen.json()["value"], value, "{headers:?}");
         }
     }
+}
+
+/// `curl -X PUT` without a body once erased the entry, and JSON without a type was stored as text.
+#[test]
+fn a_forgotten_body_or_type_changes_nothing() {
+    let bench = Bench::new();
+    let entry = "PUT /v1/sessions/s/entries/precious";
+    bench.check_as(&bench.agent, entry, &[TEXT], "gold", 201, "");
+    bench.check_as(&bench.agent, entry, &[], "", 400, "the body is empty");
+    bench.check_as(&bench.agent, entry, &[JSON], "", 400, "the body is empty");
+    let json = r#"{"value":"x"}"#;
+    bench.check_as(&bench.agent, entry, &[], json, 400, "send Content-Type: application/json");
+    bench.check("GET /v1/sessions/s/entries/precious", "", 200, r#""value":"gold""#);
+    // Who says that it is text means it.
+    bench.check_as(&bench.agent, entry, &[TEXT], json, 200, "");
+    bench.check_as(&bench.agent, entry, &[TEXT], "", 200, r#""value_size_tokens":0"#);
 }
 
 #[test]
@@ -75,7 +94,12 @@ fn a_body_that_is_no_value_is_rejected() {
         assert!(!seen.body.contains("hidden"), "a value is never repeated: {seen:?}");
     };
     check(&[TEXT], b"hidden\xff", 400, "not UTF-8 at byte 6");
-    check(&[JSON], b"hidden", 400, "not valid JSON: expected value at line 1 column 1");
+    check(
+        &[JSON],
+        b"hidden",
+        400,
+        "not valid JSON: a value is missing, or text is without double quotes, at line 1 column 1",
+    );
     check(&[JSON], b"\"hidden\"", 400, "not a JSON object");
     check(&[JSON], br#"{"value":"hidden""#, 400, "line 1 column");
     check(&[JSON], br#"{"value":"hidden","ttl":1}"#, 400, r#"no member \"ttl\", it knows value"#);

@@ -27,7 +27,8 @@ mod host;
 mod limits;
 #[cfg(test)]
 mod listing;
-#[cfg(all(test, feature = "memory-tool"))]
+#[cfg(test)]
+#[cfg(feature = "memory-tool")]
 mod memory;
 #[cfg(test)]
 mod origins;

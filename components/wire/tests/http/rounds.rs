@@ -96,3 +96,31 @@ fn an_invalid_request_on_rounds_is_rejected() {
     send(("idempotency-key", ""), 400, "request_id");
     bench.check(&format!("PUT {ROUNDS}/state"), "", 405, "METHOD_NOT_ALLOWED");
 }
+
+/// The rejection of a delta that was withdrawn before once said that its outcome was `rejected`.
+#[test]
+fn the_outcome_of_an_unchanged_delta_is_not_claimed() {
+    let bench = Bench::new();
+    let round = |token: &str, path: &str, body: &str, status: u16| {
+        let target = format!("POST /v1/sessions/s/rounds{path}");
+        bench.check_as(token, &target, &[], body, status, "").json()
+    };
+    round(&bench.orchestrator, "", "", 201);
+    let delta = r#"{"operation":"add","path":"$.rules","value":1,"provenance":"p"}"#;
+    round(&bench.agent, "/deltas", &format!(r#"{{"deltas":[{delta},{delta}]}}"#), 201);
+    let seen = round(&bench.agent, "/deltas/withdraw", r#"{"sequences":[1]}"#, 200);
+    assert_eq!(seen["outcome"], "withdrawn");
+    let reject = r#"{"sequences":[1],"reason":"no"}"#;
+    let seen = round(&bench.orchestrator, "/deltas/reject", reject, 200);
+    assert_eq!(
+        (&seen["unchanged"], seen.get("outcome")),
+        (&serde_json::json!([1]), None),
+        "{seen}"
+    );
+    let reject = r#"{"sequences":[1,2],"reason":"no"}"#;
+    let seen = round(&bench.orchestrator, "/deltas/reject", reject, 200);
+    assert_eq!(
+        (&seen["outcome"], &seen["sequences"]),
+        (&"rejected".into(), &serde_json::json!([2]))
+    );
+}

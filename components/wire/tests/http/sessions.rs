@@ -97,11 +97,12 @@ fn only_operator_and_orchestrator_mint_credentials() {
         bench.check_as(token, &target, &[], "x", 201, participant);
     }
     check(&bench.orchestrator, "subagent:review", 201, "2026-02-21T14:30:00Z");
-    check(&bench.orchestrator, "orchestrator", 403, "ask the operator");
-    check(&bench.agent, "subagent:analysis", 403, "ask the orchestrator");
-    check(&bench.agent, "orchestrator", 403, "ask the orchestrator");
+    check(&bench.orchestrator, "orchestrator", 403, "mints credentials of subagents only");
+    // These once told whom to ask for more.
+    check(&bench.agent, "subagent:analysis", 403, "go on with the one that you have");
+    check(&bench.agent, "orchestrator", 403, "go on with the one that you have");
     for token in [ADMIN_KEY, &bench.orchestrator, &bench.agent] {
-        check(token, "admin", 403, "use the server's admin key");
+        check(token, "admin", 403, "the admin is not a participant");
         for wrong in
             ["", "Admin", "user", "subagent", "subagent:", "subagent:a b", "subagent:a:b:c"]
         {
@@ -270,4 +271,98 @@ fn the_operator_reads_the_audit_and_it_has_no_values() {
     bench.check_as(ADMIN_KEY, &next, &[], "", 200, r#""action":"write""#);
     bench.check_as(&bench.orchestrator, audit, &[], "", 403, "FORBIDDEN");
     bench.check_as(ADMIN_KEY, &format!("{audit}?limit=1001"), &[], "", 400, "MALFORMED_REQUEST");
+}
+
+/// An orchestrator that was limited to the working memory once minted credentials with rounds.
+#[test]
+fn a_credential_passes_on_only_its_own_tools() {
+    let bench = Bench::new();
+    let mint = |token: &str, body: &str, status: u16, expected: &str| {
+        bench.check_as(token, MINT, &[], body, status, expected).json()
+    };
+    let body = r#"{"participant":"orchestrator","tools":["shared_context"]}"#;
+    let minted = mint(ADMIN_KEY, body, 201, "");
+    let limited = minted["credential"].as_str().unwrap();
+    let seen = mint(limited, r#"{"participant":"subagent:a"}"#, 201, "");
+    assert_eq!(seen["tools"], serde_json::json!(["shared_context"]), "{seen}");
+    let body = r#"{"participant":"subagent:a","tools":["delta_rounds"]}"#;
+    mint(limited, body, 403, "does not have the tools delta_rounds");
+    mint(limited, r#"{"participant":"subagent:a","tools":[]}"#, 201, "");
+    // Without a limit of its own it may set any.
+    mint(&bench.orchestrator, body, 201, r#""tools":["delta_rounds"]"#);
+}
+
+/// A credential for some keys was once told how many keys and tokens the whole session has.
+#[test]
+fn a_limited_credential_is_told_the_counts_of_its_keys() {
+    let bench = Bench::new();
+    for key in ["inv_a", "other", "more"] {
+        bench.write(key);
+    }
+    let take = r#"{"label":"first"}"#;
+    let snapshots = "POST /v1/sessions/s/snapshots";
+    bench.check_as(&bench.orchestrator, snapshots, &[], take, 201, r#""key_count":3"#);
+    let body = r#"{"participant":"subagent:a","keys":["inv_*"]}"#;
+    let minted = bench.check_as(ADMIN_KEY, MINT, &[], body, 201, "").json();
+    let limited = minted["credential"].as_str().unwrap();
+    for target in
+        ["GET /v1/sessions/s", "GET /v1/sessions/s/snapshots", "GET /v1/sessions/s/snapshots/first"]
+    {
+        bench.check_as(limited, target, &[], "", 200, r#""key_count":1"#);
+        bench.check(target, "", 200, r#""key_count":3"#);
+    }
+}
+
+/// The advice once was to create `../cli`, which no session can be named.
+#[test]
+fn no_command_is_named_for_an_impossible_id() {
+    let bench = Bench::new();
+    let check = |id: &str, expected: &str| {
+        let seen =
+            bench.check_as(ADMIN_KEY, &format!("GET /v1/sessions/{id}"), &[], "", 404, expected);
+        assert_eq!(seen.body.contains("session create"), expected == "create it first", "{seen:?}");
+    };
+    check("gone", "create it first");
+    check("..%2Fcli", "there can be none");
+    check("..", "there can be none");
+    check("cli%3Fx=1", "there can be none");
+}
+
+/// Whatever `Accept` said, the answer was JSON.
+#[test]
+fn what_a_client_rules_out_is_not_sent() {
+    let bench = Bench::new();
+    let check = |target: &str, accept: &str, status: u16, expected: &str| {
+        let headers = [("accept", accept)];
+        bench.check_as(&bench.agent, target, &headers, "", status, expected)
+    };
+    let list = "GET /v1/sessions/s/entries";
+    for accept in ["*/*;q=0", "application/xml", "image/png", "text/plain"] {
+        check(list, accept, 406, "NOT_ACCEPTABLE");
+    }
+    for accept in ["*/*", "application/*", "image/png, application/json;q=0.1", ""] {
+        check(list, accept, 200, "keys");
+    }
+    let context = "GET /v1/sessions/s/context";
+    let text = check(context, "text/*", 200, "Working memory of this session");
+    assert_eq!(text.header("content-type"), "text/markdown; charset=utf-8");
+    check(context, "image/*", 406, "text/markdown");
+    bench.check_as("", "GET /healthz", &[("accept", "text/html")], "", 406, "NOT_ACCEPTABLE");
+    bench.check_as("", list, &[("accept", "image/png")], "", 401, "UNAUTHENTICATED");
+}
+
+/// Sent twice under one key, a redaction and an insertion took effect twice, without a word.
+#[test]
+fn an_idempotency_key_without_an_effect_is_rejected() {
+    let bench = Bench::new();
+    let check = |target: &str, body: &str| {
+        let headers = [("content-type", "application/json"), ("idempotency-key", "once")];
+        let expected = "Idempotency-Key has no effect here";
+        bench.check_as(&bench.orchestrator, target, &headers, body, 400, expected);
+    };
+    let redact = r#"{"text":"sk-live-51H","reason":"an API key"}"#;
+    check("POST /v1/sessions/s/rounds/redact", redact);
+    let redact = r#"{"action":"redact_rounds","text":"sk-live-51H","reason":"an API key"}"#;
+    check("POST /v1/sessions/s/shared_context", redact);
+    check("POST /v1/sessions/s/memory", r#"{"command":"view","path":"/memories"}"#);
 }

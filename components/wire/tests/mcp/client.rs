@@ -36,6 +36,11 @@ pub(crate) fn modern_request(method: &str, mut params: Value) -> (Vec<(String, S
 }
 
 impl Bench {
+    /// Creates a server with the session `s`, which uses rounds.
+    pub(crate) fn with_rounds() -> Self {
+        Self::configured(|options| options, r#"{"tools":["delta_rounds"]}"#)
+    }
+
     /// Sends `body` to `/mcp` with the bearer `token` and these headers.
     pub(crate) fn mcp(&self, token: &str, headers: &[(&str, &str)], body: &str) -> TestResponse {
         let mut all = vec![

@@ -29,7 +29,7 @@ struct Call {
 
 /// Returns a session with a few entries, a snapshot and an open round with a delta of the agent.
 fn prepared() -> Bench {
-    let bench = Bench::new();
+    let bench = Bench::with_rounds();
     for key in ["scope", "constraints", "open_questions"] {
         bench.write(key);
     }
@@ -67,10 +67,13 @@ fn first_calls_are_right_or_repaired_in_one_step() {
     let (mut right, mut repaired, mut missed) = (0, 0, Vec::new());
     for call in &calls {
         // A round is opened by one of the calls.
-        let bench =
-            if call.arguments["action"] == "open_round" { Bench::new() } else { prepared() };
+        let bench = if call.arguments["action"] == "open_round" {
+            Bench::with_rounds()
+        } else {
+            prepared()
+        };
         let (text, is_error) = answer(&bench, &call.r#as, &call.name, &call.arguments);
-        let parsers = [", expected ", "EOF", "u32", "u64", "field `", "invalid type"];
+        let parsers = ["expected ", "EOF", "u32", "u64", "field `", "invalid type"];
         let has_parsers_words = parsers.iter().any(|it| text.contains(it));
         let is_as_expected = if call.expect == "ok" {
             !is_error

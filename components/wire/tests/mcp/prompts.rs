@@ -63,7 +63,8 @@ fn the_prompt_is_for_the_named_participant_or_the_caller() {
     assert!(description.ends_with(" tokens)"), "{description}");
     let tool = r#"{"action":"prompt"}"#;
     let rendered = bench.check("POST /v1/sessions/s/shared_context", tool, 200, "").json();
-    assert_eq!(rendered["text"], *text);
+    let lines = |it: &str| it.lines().count();
+    assert_eq!(lines(rendered["text"].as_str().unwrap()), lines(&text));
     let (text, _) = prompt(&bench, &bench.orchestrator, json!({}));
     assert!(text.starts_with("You are the orchestrator. "), "{text}");
     let (text, _) =
@@ -73,6 +74,25 @@ fn the_prompt_is_for_the_named_participant_or_the_caller() {
     assert!(text.starts_with("You operate this session. "), "{text}");
     let (same, _) = prompt(&bench, ADMIN_KEY, json!({"session": "s", "participant": "admin"}));
     assert_eq!(same, text);
+}
+
+/// The prompt once told agents to call `shared_context` and `list_keys`, which MCP refuses.
+#[test]
+fn the_prompt_names_tools_that_mcp_lists() {
+    let bench = Bench::new();
+    for (token, arguments) in [
+        (&*bench.agent, json!({})),
+        (&*bench.agent, json!({"max_tokens": "300"})),
+        (&*bench.orchestrator, json!({})),
+        (&*bench.orchestrator, json!({"max_tokens": "300"})),
+        (ADMIN_KEY, json!({"session": "s"})),
+    ] {
+        let (text, _) = prompt(&bench, token, arguments);
+        assert!(text.contains("call context_list first"), "{text}");
+        for unknown in ["shared_context", "list_keys"] {
+            assert!(!text.contains(unknown), "{text}");
+        }
+    }
 }
 
 #[test]

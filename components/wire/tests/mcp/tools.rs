@@ -79,7 +79,7 @@ fn an_error_is_a_result_that_an_agent_can_act_on() {
     };
     check("context_delete", json!({"key": "gone"}), "KEY_NOT_FOUND", "gone");
     check("context_delete", json!({"key": "A B"}), "INVALID_KEY", "write it as a_b");
-    malformed("context_write", json!({}), "context_write needs key: a-z");
+    malformed("context_write", json!({}), "context_write needs key (a-z");
     malformed("context_write", json!({"key": "a", "content": "x"}), "did you mean value?");
     malformed("context_write", json!({"key": "a", "text": "x"}), "did you mean value?");
     let lifetime = json!({"key": "a", "value": "x", "ttl": 5});
@@ -93,6 +93,20 @@ fn an_error_is_a_result_that_an_agent_can_act_on() {
     malformed("context_list", json!({"prefix": "a"}), "context_list takes no prefix");
     malformed("context_list", json!({"session": "s"}), "for one session already; leave it out");
     malformed("context_changes", json!({"since": "1"}), "since must be a whole number");
+    malformed("context_changes", json!({"since": 1.5}), "since must be a whole number");
+    // These once gave advice that could not work, or named one type twice.
+    let one = "keys must be text, not a list; it takes one: send it without the brackets";
+    malformed("context_changes", json!({"since": 1, "keys": ["scope"]}), one);
+    malformed(
+        "context_write",
+        json!({"key": ["a"], "value": "x"}),
+        "key must be text, not a list; it",
+    );
+    malformed("context_read", json!({"keys": [1]}), "keys[item 1] must be text, not this number");
+    let version = json!({"key": "a", "value": "x", "version": 1});
+    malformed("context_write", version, "did you mean if_version?");
+    let revision = json!({"key": "a", "value": "x", "if_revision": 0});
+    malformed("context_write", revision, "if_version, the version of the entry that you read");
     malformed("context_changes", json!({"since": 1, "wait_seconds": 61}), "0 to 60");
     let action = json!({"action": "write", "key": "a", "value": "x"});
     malformed("context_write", action, "context_write takes no action");
@@ -115,6 +129,99 @@ fn the_orchestrators_mistakes_are_answered_by_action() {
     malformed(json!({"action": "snapshot", "name": "a"}), "did you mean label?");
     malformed(json!({"action": "list_snapshots", "label": "a"}), "takes no label");
     malformed(json!({"action": "delete_session"}), "has no action");
+    malformed(json!({"action": "add_subagent", "name": "a"}), "did you mean task?");
+    malformed(json!({"action": "read_snapshot", "name": "a"}), "did you mean label?");
+    malformed(json!({"action": "add_subagent"}), "add_subagent needs task (such as review)");
+    // Suggestions were once the opposite of what was asked, such as `restore_snapshot` for
+    // `remove_snapshot`, or a list of ten actions.
+    for (wrong, next) in [
+        ("remove_snapshot", "did you mean delete_snapshot?"),
+        ("compare_snapshots", "did you mean diff_snapshots?"),
+        ("take_snapshot", "did you mean snapshot?"),
+        ("create_snapshot", "did you mean snapshot?"),
+        ("get", "call context_read for it"),
+        ("read", "call context_read for it"),
+        ("get_access", "call context_list for it"),
+        ("update_snapshot", "it has snapshot, list_snapshots"),
+        ("delete_subagent", "it has snapshot, list_snapshots"),
+    ] {
+        malformed(json!({"action": wrong}), next);
+    }
+}
+
+#[test]
+fn a_wrong_action_of_rounds_leads_to_no_opposite_one() {
+    let bench = Bench::with_rounds();
+    for (wrong, next) in [
+        ("start_round", "did you mean open_round?"),
+        ("open", "did you mean open_round?"),
+        ("end_round", "did you mean close_round?"),
+        ("close", "did you mean close_round?"),
+        ("read_rounds", "call delta_rounds_read with the action read_state"),
+        ("list_rounds", "call delta_rounds_read with the action read_state"),
+        ("accept_deltas", "it has open_round"),
+    ] {
+        let (token, code) = (&bench.orchestrator, "MALFORMED_REQUEST");
+        let arguments = json!({"action": wrong});
+        check_rejected(&bench, token, "delta_rounds_manage", arguments, code, next);
+    }
+}
+
+/// A session without rounds did not list their tools, and performed them.
+#[test]
+fn a_tool_that_is_not_listed_is_refused() {
+    let bench = Bench::new();
+    let open = json!({"action": "open_round"});
+    let other = "not among the tools of this session";
+    let (orchestrator, tool) = (&bench.orchestrator, "delta_rounds_manage");
+    check_rejected(&bench, orchestrator, tool, open.clone(), "FORBIDDEN", other);
+    let with_session = json!({"action": "open_round", "session": "s"});
+    let connection = "connect to /mcp?tools=delta_rounds";
+    check_rejected(&bench, ADMIN_KEY, tool, with_session, "FORBIDDEN", connection);
+    let params = json!({"name": tool, "arguments": open});
+    let seen = bench.modern_at(orchestrator, "?tools=delta_rounds", "tools/call", params);
+    assert_eq!(seen.json()["result"]["isError"], false, "{seen:?}");
+    // Nor does an error name it.
+    let missing = json!({"name": "list_rounds", "arguments": {}});
+    let seen = bench.modern(orchestrator, "tools/call", missing).json();
+    let message = seen["error"]["message"].as_str().unwrap();
+    assert!(!message.contains("delta_rounds"), "{message}");
+    let bench = Bench::with_rounds();
+    let (code, agent) = ("MALFORMED_REQUEST", &bench.agent);
+    let result = bench.call(agent, "delta_rounds_read", json!({"action": "close_round"}));
+    let (content, _) = unpack(&result);
+    assert_eq!(content["error"]["code"], code);
+    let message = content["error"]["message"].as_str().unwrap();
+    assert!(!message.contains("delta_rounds_manage"), "an agent may not use it: {message}");
+}
+
+/// The advice of the prompt, `{task}_findings`, was once answered with `OUTSIDE_NAMESPACE`, and
+/// `60.0` was no integer.
+#[test]
+fn what_the_prompt_and_the_schema_say_is_accepted() {
+    let bench = Bench::new();
+    let config = r#"{"config":{"namespace":{"keys":[{"key":"scope","group":"g","purpose":"p"}]}}}"#;
+    bench.check_as(ADMIN_KEY, "PATCH /v1/sessions/s", &[], config, 200, "");
+    let write = |key: &str| json!({"key": key, "value": "x", "ttl_seconds": 60.0});
+    let seen = call(&bench, &bench.agent, "context_write", write("analysis_findings"));
+    assert_eq!(seen.get("warnings"), None, "{seen}");
+    let seen = call(&bench, &bench.agent, "context_write", write("findings"));
+    assert_eq!(seen["warnings"][0]["code"], "OUTSIDE_NAMESPACE", "{seen}");
+}
+
+/// A `\ud800` alone was once "must be text, not text".
+#[test]
+fn half_of_a_character_is_named() {
+    let bench = Bench::new();
+    let (headers, body) = crate::client::modern_request(
+        "tools/call",
+        json!({"name": "context_write", "arguments": {"key": "a", "value": "HALF"}}),
+    );
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(n, v)| (&**n, &**v)).collect();
+    let body = body.to_string().replace("HALF", r"\ud800");
+    let seen = bench.mcp(&bench.agent, &headers, &body).json();
+    let text = seen["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("value: an escape such as"), "{text}");
 }
 
 /// A client of the time when one tool had all actions, or a model that remembers it.
@@ -136,6 +243,8 @@ fn an_unknown_tool_is_answered_with_the_right_one() {
     check("context_update", json!({}), "call context_write");
     check("snapshot", json!({}), "call context_session with the action snapshot");
     check("contextwrite", json!({}), "call context_write");
+    check("contxt_delete", json!({}), "call context_delete");
+    check("context_undelete", json!({}), "there are context_list");
     check("weather", json!({}), "there are context_list, context_read");
     for params in [
         json!({"arguments": {}}),
@@ -224,7 +333,7 @@ fn an_invalid_invitation_is_rejected() {
 
 #[test]
 fn agents_merge_deltas_in_rounds() {
-    let bench = Bench::new();
+    let bench = Bench::with_rounds();
     let (orchestrator, agent) = (&bench.orchestrator, &bench.agent);
     let deltas = |value: Value| {
         json!({"action": "propose_deltas", "deltas": [
@@ -257,7 +366,7 @@ fn agents_merge_deltas_in_rounds() {
 /// Three agents made 145 of 393 calls to ask whether something had changed.
 #[test]
 fn an_agent_waits_for_a_change_of_others() {
-    let bench = Bench::new();
+    let bench = Bench::with_rounds();
     let since = call(&bench, &bench.agent, "context_list", json!({}))["revision"].clone();
     let write = |who: &'static str, key: &str| {
         let request = json!({"action": "write", "key": key, "value": "x"});
@@ -303,7 +412,7 @@ fn an_agent_waits_for_a_change_of_others() {
 /// every action.
 #[test]
 fn a_tool_accepts_only_the_actions_it_lists() {
-    let bench = Bench::new();
+    let bench = Bench::with_rounds();
     let check = |token: &str, tool: &str, action: &str, next: &str| {
         let arguments = json!({"action": action});
         check_rejected(&bench, token, tool, arguments, "MALFORMED_REQUEST", next);
@@ -372,6 +481,8 @@ fn an_unknown_set_of_tools_is_rejected() {
     let token = minted["credential"].as_str().unwrap();
     let seen = bench.modern_at(token, "?tools=delta_rounds", "tools/list", json!({}));
     assert_eq!(seen.status, 403, "{seen:?}");
+    // Every credential has the working memory; to ask for it was once refused.
+    assert_eq!(listed(&bench, token, "?tools=shared_context"), MEMORY);
 }
 
 #[test]

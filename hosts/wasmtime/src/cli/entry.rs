@@ -167,7 +167,13 @@ impl SetArguments {
             }
             _ => Path::new("-"),
         };
-        file::read(path, "the value")
+        let value = file::read(path, "the value")?;
+        if value.is_empty() && path == Path::new("-") {
+            // A command before the pipe that failed must not erase the entry.
+            return Err(Problem::usage("standard input is empty, and the entry would be too")
+                .next("to write an empty value, add it as an argument: ''"));
+        }
+        Ok(value)
     }
 }
 

@@ -137,7 +137,7 @@ enum Command {
 
 /// Runs the command that this process's arguments name.
 pub(crate) fn main() -> ExitCode {
-    let arguments: Vec<OsString> = env::args_os().collect();
+    let arguments = help_as_option(env::args_os().collect());
     let is_json = arguments.iter().any(|it| it == OsStr::new("--json")) || variables::is_json();
     let mut command = command();
     let parsed = command.try_get_matches_from_mut(arguments);
@@ -153,6 +153,16 @@ pub(crate) fn main() -> ExitCode {
             problem.exit_code()
         }
     }
+}
+
+/// Returns the arguments with `help COMMAND` as `COMMAND --help`. A subcommand of its own would be
+/// listed for each command once more.
+fn help_as_option(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_some_and(|it| it == "help") {
+        arguments.remove(1);
+        arguments.push("--help".into());
+    }
+    arguments
 }
 
 /// Returns the command line as clap parses it.
@@ -275,6 +285,24 @@ mod tests {
             command.get_subcommands().for_each(|it| check(it, name));
         }
         check(&command(), "");
+    }
+
+    /// `shared-context help get` was once an unknown subcommand.
+    #[test]
+    fn help_is_an_option_or_a_word() {
+        let kind = |arguments: &[&str]| {
+            let arguments = arguments.iter().map(OsString::from).collect();
+            command().try_get_matches_from_mut(help_as_option(arguments)).unwrap_err().kind()
+        };
+        for arguments in [
+            &["shared-context", "help"][..],
+            &["shared-context", "help", "get"],
+            &["shared-context", "help", "session", "create"],
+            &["shared-context", "get", "--help"],
+        ] {
+            assert_eq!(kind(arguments), ErrorKind::DisplayHelp, "{arguments:?}");
+        }
+        assert_eq!(kind(&["shared-context", "help", "gte"]), ErrorKind::InvalidSubcommand);
     }
 
     #[test]

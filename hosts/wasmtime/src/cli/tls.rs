@@ -131,8 +131,9 @@ fn certificate_failure(error: &CertificateError) -> (&'static str, &'static str)
         }
         _ => (
             "its certificate is not valid for a server; often it is self-signed as an authority",
-            "give the server a certificate that an authority signed, and name the authority's \
-             with --ca FILE",
+            "create it without CA:TRUE (openssl req -x509 … -addext \
+             basicConstraints=critical,CA:FALSE) or have an authority sign it, and name it or the \
+             authority's with --ca FILE",
         ),
     }
 }

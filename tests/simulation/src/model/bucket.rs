@@ -183,14 +183,14 @@ impl BucketModel {
         let revision = Revision(view.revision);
         let only_admin = || if who == "admin" { Ok(()) } else { Err(Code::Forbidden) };
         match command {
-            Command::ShowSession => Ok((revision, Reply::Session(Box::new(view.show())))),
+            Command::ShowSession => Ok((revision, Reply::Session(Box::new(view.show_to(who))))),
             Command::ListKeys { prefix, .. } => {
                 view.list_keys(who, prefix.as_ref().map(Prefix::as_str))
             }
             Command::Read { key, .. } => view.read(who, key),
             Command::ReadBatch { keys, .. } => view.read_batch(who, keys),
             Command::ReadHistory { key, versions } => view.read_history(who, key, versions),
-            Command::ListSnapshots => view.list_snapshots(),
+            Command::ListSnapshots => view.list_snapshots(who),
             Command::ReadSnapshot { label, key } => view.read_snapshot(who, label, key.as_ref()),
             Command::DiffSnapshots { from, to } => view.diff_snapshots(who, from, to.as_ref()),
             Command::Inspect => only_admin().and_then(|()| view.inspect(rows::history(model))),

@@ -12,15 +12,17 @@ use shared_context_core::{
         SessionInfo, Shown, SnapshotRead, Snapshots,
     },
     store::{
-        Entry,
+        Entry, Totals,
         access::Access,
         history::{HistoryUse, Version},
-        snapshot::Diff,
+        snapshot::{Diff, SnapshotInfo},
     },
     tokens::Tokens,
 };
 
-use super::state::{Answer, ChangeRecord, EndedEntry, Model, StoredEntry, is_like, sees_all};
+use super::state::{
+    Answer, ChangeRecord, EndedEntry, Model, StoredEntry, StoredSnapshot, is_like, sees_all,
+};
 
 /// Reads of a session view at one time, without expired entries.
 impl Model {
@@ -110,9 +112,9 @@ impl Model {
     }
 
     /// Returns the answer to `list_snapshots`.
-    pub fn list_snapshots(&self) -> Answer {
+    pub fn list_snapshots(&self, who: &str) -> Answer {
         let snapshots = Snapshots {
-            snapshots: self.snapshots.iter().map(|it| it.info.clone()).collect(),
+            snapshots: self.snapshots.iter().map(|it| self.snapshot_info(who, it)).collect(),
             snapshots_max: self.config().retention.snapshots_max,
         };
         Ok((Revision(self.revision), Reply::Snapshots(snapshots)))
@@ -129,7 +131,7 @@ impl Model {
             return Ok((stored.entry.revision, Reply::Entry(self.entry_read(who, stored))));
         }
         let entries = entries.values().map(|it| self.entry_read(who, it)).collect();
-        let read = SnapshotRead { info: snapshot.info.clone(), entries };
+        let read = SnapshotRead { info: self.snapshot_info(who, snapshot), entries };
         Ok((Revision(self.revision), Reply::SnapshotRead(read)))
     }
 
@@ -164,6 +166,25 @@ impl Model {
             total_tokens: Tokens(self.tokens()),
             ..self.about.clone()
         }
+    }
+
+    /// Returns the same for `who`: a credential for some keys gets the totals of those.
+    pub fn show_to(&self, who: &str) -> SessionInfo {
+        if !who.contains(" only ") {
+            return self.show();
+        }
+        let seen = |it: &&StoredEntry| self.may_see(who, &it.entry.key, &it.entry.access);
+        let totals = totals(self.entries.values().filter(seen));
+        SessionInfo { key_count: totals.keys, total_tokens: totals.tokens, ..self.show() }
+    }
+
+    /// Returns the metadata of a snapshot for `who`.
+    fn snapshot_info(&self, who: &str, snapshot: &StoredSnapshot) -> SnapshotInfo {
+        let mut info = snapshot.info.clone();
+        if who.contains(" only ") {
+            info.totals = totals(self.visible_of(who, &snapshot.entries).values().copied());
+        }
+        info
     }
 
     /// Returns the answer to `inspect`.
@@ -300,6 +321,14 @@ impl Model {
     fn entry_read(&self, who: &str, stored: &StoredEntry) -> EntryRead {
         EntryRead { shown: self.shown(who, stored), value: stored.value.clone() }
     }
+}
+
+/// Returns the totals of these entries.
+fn totals<'a>(entries: impl Iterator<Item = &'a StoredEntry>) -> Totals {
+    entries.fold(Totals::default(), |sum, it| Totals {
+        keys: sum.keys + 1,
+        tokens: sum.tokens.plus(it.entry.value_tokens),
+    })
 }
 
 /// Returns the error code for a value that `who` cannot read.

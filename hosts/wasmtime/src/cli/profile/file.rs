@@ -328,6 +328,10 @@ enum Unreadable {
 
 /// Reads the file at `path`, if only its owner may read it.
 fn read_private(path: &Path) -> Result<String, Unreadable> {
+    // A folder cannot be read, and opening a pipe waits for a writer.
+    if fs::metadata(path).is_ok_and(|it| !it.is_file()) {
+        return Err(Unreadable::Other(io::Error::other("it is not a file")));
+    }
     let mut file = File::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Unreadable::Missing,
         _ => Unreadable::Other(error),
@@ -341,7 +345,8 @@ fn read_private(path: &Path) -> Result<String, Unreadable> {
     }
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(Unreadable::Other)?;
-    Ok(text)
+    // Some editors begin a file with a byte order mark.
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 /// Writes `text` to a temporary file that only its owner may read, then renames it to

@@ -48,6 +48,15 @@ fn check_broken(text: &str, line: usize, next: &str) {
     assert!(!told.contains("hunter2"), "{told}");
 }
 
+/// A byte order mark once "stood before the first profile", and a folder was to be made private.
+#[test]
+fn a_mark_is_skipped_and_a_folder_is_no_file() {
+    let (folder, path) = with("\u{feff}[prod]\nurl = http://x\n");
+    assert_eq!(ProfileFile::read(&path).unwrap().get("prod").unwrap().url, "http://x");
+    let problem = ProfileFile::read(folder.path()).err().unwrap();
+    assert!(problem.message().contains("it is not a file"), "{}", problem.message());
+}
+
 #[test]
 fn a_broken_line_is_named_with_what_to_write() {
     check_broken("[prod]\nurl = http://x\nurll = hunter2\n", 3, "url, ca, session");
