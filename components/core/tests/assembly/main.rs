@@ -1,5 +1,7 @@
 //! Assemblies (spec 16.10 to 16.13): what is shown, what is left out and why, and in which order.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+
 mod examples;
 mod order;
 mod properties;

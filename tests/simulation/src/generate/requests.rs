@@ -344,7 +344,7 @@ impl Generator {
     fn administration(&mut self, model: &Model) -> Value {
         match self.rng.random_range(0..12) {
             8 | 9 => self.assemble_context(),
-            10 | 11 => return self.missing_context(model),
+            10 | 11 => self.missing_context(model),
             0 => json!({"action": "inspect"}),
             1 => json!({"action": "audit", "after": model.revision.saturating_sub(3), "limit": 2}),
             2 => json!({"action": "show_session"}),

@@ -204,7 +204,7 @@ impl Pair {
             let read = view.read(who, &key);
             same(Command::Read { key, if_changed_since }, read);
         }
-        same(Command::ListSnapshots, view.list_snapshots());
+        same(Command::ListSnapshots, view.list_snapshots(who));
         let labels: Vec<_> = (0..LABELS.len()).map(label).collect();
         for (label, other) in labels.iter().zip(labels.iter().rev()) {
             let (label, other) = (label.clone(), other.clone());
