@@ -72,7 +72,8 @@ fn compiled() -> Result<Component, String> {
 /// Returns the options of the component under test. The compiled code is cached between runs.
 pub(super) fn options() -> ComponentOptions {
     let mut options = ComponentOptions::default();
-    options.cache = Cache::Folder(concat!(env!("OUT_DIR"), "/compiled").into());
+    options.cache =
+        Cache::Folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/conformance").into());
     options
 }
 
