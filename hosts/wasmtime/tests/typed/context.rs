@@ -115,8 +115,19 @@ fn rejected_plans_are_the_same() {
 #[test]
 fn assemblies_and_missing_context_are_the_same() {
     let it = Bench::new();
+    // The sessions differ in their names, and so do digests over them.
+    let comparable = |mut it: Value| {
+        it["envelope"]["session"] = Value::Null;
+        it["digest"] = Value::Null;
+        it
+    };
     let same = |typed: Answer, json: Value| {
-        assert_eq!(serde_json::from_str::<Value>(&typed.json).unwrap(), json);
+        let typed_json = serde_json::from_str::<Value>(&typed.json).unwrap();
+        if json["envelope"].is_object() {
+            assert_eq!(comparable(typed_json), comparable(json.clone()));
+        } else {
+            assert_eq!(typed_json, json);
+        }
         assert_eq!(json["revision"], typed.revision);
     };
     let request = json!({
@@ -129,6 +140,7 @@ fn assemblies_and_missing_context_are_the_same() {
         request["action"] = json!(action);
         request
     };
+    it.json("orchestrator", with_action("assemble_context", request));
     for request in [json!({}), json!({"task": "retry"})] {
         let typed = call!(it, context.call_assemble_context("orchestrator", &request.to_string()));
         let json = it.json("orchestrator", with_action("assemble_context", request));
