@@ -148,6 +148,11 @@ fn every_action_has_typed_functions() {
             |it: &&&str| **it != "request_id" || !REPEATABLE_AS_JSON.contains(&action.name);
         let members: BTreeSet<String> =
             members.filter(is_typed).map(|it| (*it).to_owned()).collect();
+        // Its argument is the JSON object of the request: items have too many members to type.
+        if action.name == "assemble_context" {
+            assert_eq!(typed, ["request".to_owned()].into());
+            continue;
+        }
         assert_eq!(typed, members, "{}: typed on the left", action.name);
     }
     assert!(functions.is_empty(), "no action is {:?}", functions.keys());
