@@ -1,9 +1,7 @@
 //! Anthropic's client-side memory tool `memory_20250818` over a session: files under `/memories`
 //! are stored as entries.
 //!
-//! A file is an entry, and its content is the entry's value. [`path`] maps paths to keys, and
-//! [`command`] parses commands. [`edit`] edits and formats texts, [`listing`] formats directories,
-//! [`rename`] moves both, and [`files`] accesses the session. Result texts are those of the tool's
+//! A file is an entry, and its content is the entry's value. Result texts are those of the tool's
 //! documentation, because agents know them; additions follow after them.
 //!
 //! The prompt for the agent comes with the tool. The tool has no commands for history, access and

@@ -32,8 +32,8 @@ const TASK: &str = "Why does the retry of the payment client time out after the 
 
 pub(super) fn measure(report: &mut Report) -> Result<()> {
     report.section("One assembly (CPU, ms), instances of at most 32 MiB");
-    let options =
-        ComponentOptions { memory_bytes_max: MEMORY_BYTES, ..ComponentOptions::default() };
+    let mut options = ComponentOptions::default();
+    options.memory_bytes_max = MEMORY_BYTES;
     let component = Component::new(&options)?;
     let host = Host::new(MemoryKv::default(), NoOp, NoOp);
     let create = br#"{"action":"create_session"}"#;
