@@ -1,6 +1,6 @@
 //! Canonical JSON (RFC 8785): equal values have the same text.
 //!
-//! [`text`] writes a parsed value, [`Writer`] a document member by member. A library that
+//! [`text`] writes a parsed value, `Writer` a document member by member. A library that
 //! serializes any type takes three times the time and twenty times the code. A test compares the
 //! results.
 

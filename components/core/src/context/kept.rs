@@ -320,7 +320,8 @@ impl KeptEnvelope {
         digest::sha256(&self.head)
     }
 
-    /// Returns the text that was shown, with a mark in place of each redacted text.
+    /// Returns the text that was shown, with a mark in place of each text that was redacted or
+    /// is withheld.
     pub fn text(&self) -> String {
         let mut text = self.open.clone();
         for part in &self.parts {
@@ -332,7 +333,8 @@ impl KeptEnvelope {
                     text.push_str(reason);
                     text.push(']');
                 }
-                Content::Reference | Content::Withheld => {}
+                Content::Withheld => text.push_str("[withheld]"),
+                Content::Reference => {}
             }
             text.push_str(&part.after);
         }
@@ -401,6 +403,15 @@ impl KeptEnvelope {
             }
         }
         count
+    }
+}
+
+impl Part {
+    /// Leaves out its text, if it has one.
+    pub(crate) fn withhold(&mut self) {
+        if matches!(self.content, Content::Text(_)) {
+            self.content = Content::Withheld;
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
         AnswerMissing, AssembleContext, Assembled, Command, EnvelopeRead, ListMissing, MissingList,
         PlanWindow, RecordInjection, Reply, ReportMissing,
         assembly::{self, Heading, Previous, Request},
-        kept::{Answer, Content, Injection, KeptEnvelope, KeptId, Missing},
+        kept::{Answer, Injection, KeptEnvelope, KeptId, Missing},
         rows::Head,
         stored::{self, StoredContext},
     },
@@ -186,19 +186,28 @@ impl<B: Bucket> OpenSession<'_, B> {
     /// is left out, and so is what auditors may not see.
     fn read_envelope(&self, id: KeptId) -> Result<EnvelopeRead, Error> {
         let mut envelope = self.own_envelope(id)?;
-        for part in &mut envelope.parts {
-            let is_readable = match &part.entry {
-                Some(_) if self.caller.participant.role() == Role::Admin => true,
-                Some((key, _)) => self.entry(key)?.is_some_and(|it| self.may_read(&it)),
-                None => true,
-            };
-            if matches!(part.content, Content::Text(_)) && !(is_readable && part.is_evidence) {
-                part.content = Content::Withheld;
-            }
+        self.withhold_unreadable(&mut envelope)?;
+        for part in envelope.parts.iter_mut().filter(|it| !it.is_evidence) {
+            part.withhold();
         }
         let mut injections = self.kept().injections()?;
         injections.retain(|it| it.envelope == id);
         Ok(EnvelopeRead { envelope, injections })
+    }
+
+    /// Leaves out the texts of entries that the caller may not read now.
+    fn withhold_unreadable(&self, envelope: &mut KeptEnvelope) -> Result<(), Error> {
+        if self.caller.participant.role() == Role::Admin {
+            return Ok(());
+        }
+        for part in &mut envelope.parts {
+            if let Some((key, _)) = &part.entry
+                && !self.entry(key)?.is_some_and(|it| self.may_read(&it))
+            {
+                part.withhold();
+            }
+        }
+        Ok(())
     }
 
     fn record_injection(&self, it: &RecordInjection) -> Result<Decision, Error> {
@@ -288,7 +297,8 @@ impl<B: Bucket> OpenSession<'_, B> {
         let Some(Decision::Answer(mut outcome)) = self.first_reply()? else { return Ok(None) };
         outcome.reply = match outcome.reply {
             reply::Reply::Context(Reply::KeptEnvelope(id)) => {
-                let it = self.own_envelope(id)?;
+                let mut it = self.own_envelope(id)?;
+                self.withhold_unreadable(&mut it)?;
                 let text = it.text();
                 let it = Assembled { id: Some(id), envelope: it.head, text };
                 reply::Reply::Context(Reply::Assembled(Box::new(it)))
