@@ -31,6 +31,9 @@ pub const HIDDEN_KEY: &str = "vault";
 /// A value of the session `other`.
 pub const OTHER_VALUE: &str = "elsewhere-value-71";
 
+/// The request that keeps the envelope of `main`.
+pub const ASSEMBLED: &str = r#"{"action":"assemble_context","task":"Which pool size?","entries":"*","items":[{"id":"f","kind":"file_excerpt","text":"pool = 20"}],"keep":true,"request_id":"r5"}"#;
+
 /// The requests that create the sessions: session, participant and request.
 const SETUP: &[(&str, &str, &str)] = &[
     (
@@ -92,6 +95,23 @@ const SETUP: &[(&str, &str, &str)] = &[
         "main",
         "orchestrator",
         r#"{"action":"reject_deltas","sequences":[2],"reason":"r","request_id":"r4"}"#,
+    ),
+    ("main", "subagent:a", ASSEMBLED),
+    (
+        "main",
+        "subagent:a",
+        r#"{"action":"record_injection","envelope":"ENV-1","place":"system_prompt"}"#,
+    ),
+    (
+        "main",
+        "subagent:a",
+        r#"{"action":"report_missing","kind":"input","text":"The pool size.","envelope":"ENV-1"}"#,
+    ),
+    ("main", "subagent:a", r#"{"action":"report_missing","kind":"question","text":"Why 20?"}"#),
+    (
+        "main",
+        "orchestrator",
+        r#"{"action":"answer_missing","missing":"MIS-1","answer":"It is 20."}"#,
     ),
     ("other", "admin", r#"{"action":"create_session"}"#),
     ("other", "orchestrator", r#"{"action":"write","key":"scope","value":"elsewhere-value-71"}"#),
@@ -255,7 +275,8 @@ mod tests {
         let mut kinds: Vec<&str> =
             rows.iter().filter_map(|(row, _)| row.split_inclusive('/').next()).collect();
         kinds.dedup();
-        assert_eq!(kinds, ["access", "c/", "e/", "h/", "k/", "meta", "q/", "r/", "s/", "v/"]);
+        let expected = ["a/", "access", "c/", "e/", "h/", "k/", "meta", "q/", "r/", "s/", "v/"];
+        assert_eq!(kinds, expected);
         assert_eq!(host.stored(), *SETUP_ROWS);
     }
 }

@@ -8,7 +8,10 @@ use serde_json::Value;
 use shared_context_codec::Caller;
 use shared_context_core::port::Change;
 
-use crate::{host::MemoryHost, json_tool::check_failure};
+use crate::{
+    host::{ASSEMBLED, MemoryHost},
+    json_tool::check_failure,
+};
 
 const BUCKET: &str = "session/main";
 const DAMAGED: &str = "STORAGE_UNAVAILABLE";
@@ -42,7 +45,7 @@ enum Damage {
 }
 
 /// The commands that read or change stored data.
-const COMMANDS: [(&str, &str); 41] = [
+const COMMANDS: [(&str, &str); 49] = [
     ("admin", r#"{"action":"show_session"}"#),
     ("admin", r#"{"action":"inspect"}"#),
     ("admin", r#"{"action":"export_session"}"#),
@@ -87,6 +90,20 @@ const COMMANDS: [(&str, &str); 41] = [
     ("subagent:a", r#"{"action":"read_deltas","path":"$.entities[0]"}"#),
     ("subagent:a", r#"{"action":"convergence"}"#),
     ("admin", r#"{"action":"redact_rounds","text":"found","reason":"r"}"#),
+    (
+        "subagent:a",
+        r#"{"action":"assemble_context","task":"Why?","entries":"*","previous":"ENV-1","keep":true}"#,
+    ),
+    ("subagent:a", ASSEMBLED),
+    ("orchestrator", r#"{"action":"read_envelope","envelope":"ENV-1"}"#),
+    ("admin", r#"{"action":"export_evidence","envelope":"ENV-1"}"#),
+    (
+        "orchestrator",
+        r#"{"action":"record_injection","envelope":"ENV-1","place":"ui_panel","target":"ui"}"#,
+    ),
+    ("subagent:b", r#"{"action":"report_missing","kind":"blocker","text":"The key."}"#),
+    ("subagent:b", r#"{"action":"answer_missing","missing":"MIS-2","answer":"So."}"#),
+    ("subagent:b", r#"{"action":"list_missing","state":"open"}"#),
     ("admin", r#"{"action":"export_session"}"#),
     ("admin", r#"{"action":"revoke_credentials"}"#),
     (
@@ -226,6 +243,14 @@ fn reading_command(name: &str) -> Option<(&'static str, String)> {
             };
             Some(("subagent:a", action))
         }
+        "a" => match rest.split_once('/') {
+            Some(("e", _)) => {
+                Some(("admin", r#"{"action":"read_envelope","envelope":"ENV-1"}"#.to_owned()))
+            }
+            Some(("m", _)) => action("list_missing"),
+            // The numbers and the injections.
+            _ => action("export_session"),
+        },
         _ => None,
     }
 }

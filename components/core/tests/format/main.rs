@@ -7,8 +7,10 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-#[path = "support/golden.rs"]
+mod context;
+#[path = "../support/golden.rs"]
 mod golden;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::{env, fmt::Write as _, fs};
@@ -165,14 +167,19 @@ fn shown(host: &TestHost) -> Vec<String> {
     commands.iter().map(|it| format!("{:?}", host.ask("admin", it))).collect()
 }
 
-#[test]
-fn the_same_changes_give_the_same_bytes() {
-    let fresh = dump(&scripted());
-    let path = golden::path("format-3");
+/// Compares the rows of `host` with the file of `format`, or writes the file if it is new.
+fn compare_with_golden(host: &TestHost, format: &str) {
+    let fresh = dump(host);
+    let path = golden::path(format);
     if env::var_os("SHARED_CONTEXT_BLESS").is_some() && !path.exists() {
         fs::write(&path, &fresh).unwrap();
     }
     assert_eq!(fresh, fs::read_to_string(path).unwrap());
+}
+
+#[test]
+fn the_same_changes_give_the_same_bytes() {
+    compare_with_golden(&scripted(), "format-3");
 }
 
 #[test]
