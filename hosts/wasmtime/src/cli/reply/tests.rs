@@ -218,7 +218,7 @@ fn an_inspection_is_one_screen() {
     insta::assert_snapshot!(shown(r#"{"action":"inspect"}"#, &reply));
 }
 
-const ENVELOPE: &str = r####""envelope":{"id":"ENV-2",
+const ENVELOPE: &str = r#""envelope":{"id":"ENV-2",
     "assembly":{"blocks":[{"digest":"sha256:a","item":"entry:scope","segment":"project","tokens":1180},
     {"digest":"sha256:b","segment":"task","tokens":9}],"format":"markdown","is_replanned":true,
     "place":"message_history","reused_prefix_tokens":1180,"target":"model","tokens":1202},
@@ -226,7 +226,7 @@ const ENVELOPE: &str = r####""envelope":{"id":"ENV-2",
     "items":[{"id":"entry:scope","tokens":1170},{"id":"old.rs","tokens":40},{"id":"menu","tokens":3}],
     "selection":{"candidates":[{"id":"entry:scope","rank":1},
     {"id":"old.rs","omitted":{"reason":"superseded","other":"new.rs"}},
-    {"id":"menu","omitted":{"reason":"irrelevant"}}]}}"####;
+    {"id":"menu","omitted":{"reason":"irrelevant"}}]}}"#;
 
 #[test]
 fn an_assembly_is_its_text_and_what_is_in_it() {
