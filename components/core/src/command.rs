@@ -134,6 +134,8 @@ pub enum Command {
     Sweep,
     /// Renders what the caller may read as text for a prompt.
     RenderContext {
+        /// Begin with what matters most for this task.
+        task: Option<String>,
         /// The budget; [`CONTEXT_TOKENS_DEFAULT`](crate::context::CONTEXT_TOKENS_DEFAULT) when
         /// `None`.
         max_tokens: Option<Tokens>,

@@ -1,6 +1,8 @@
 //! Actions on the session as a whole, most of them for the operator.
 
-use shared_context_core::{Key, Line, Participant, port::Revision, tokens::Tokens};
+use shared_context_core::{
+    Key, Line, Participant, context::assembly::check_task, port::Revision, tokens::Tokens,
+};
 
 use super::{
     config::{self, ConfigForm},
@@ -71,13 +73,15 @@ actions! {
             max_tokens: it.max_tokens.map(Tokens),
         });
 
-    /// Render what you may read as text for a prompt: decisions and constraints first, each
-    /// with its writer, within a budget.
+    /// Render what you may read as text for a prompt, within a budget: what matters most for
+    /// your task first, or else decisions and constraints.
     render_context: ANYONE, read;
         at Get "/context" -> 200 or text;
         rejects TokenizerUnavailable;
         needs {}
         takes {
+            /// Your task or question.
+            task: String,
             /// The most tokens the text may have; 2000 when absent.
             max_tokens: u32,
             /// Answer `{"unchanged":true}` if nothing asked for changed after this
@@ -85,10 +89,14 @@ actions! {
             if_changed_since: u64,
         }
         answers ContextReply<'_>, UnchangedReply;
-        |it| Ok(Command::RenderContext {
-            max_tokens: it.max_tokens.map(Tokens),
-            if_changed_since: it.if_changed_since.map(Revision),
-        });
+        |it| {
+            it.task.as_deref().map(check_task).transpose()?;
+            Ok(Command::RenderContext {
+                task: it.task,
+                max_tokens: it.max_tokens.map(Tokens),
+                if_changed_since: it.if_changed_since.map(Revision),
+            })
+        };
 
     /// Show the session's status, totals and configuration.
     show_session: ANYONE, read;

@@ -7,6 +7,7 @@
 pub mod assembly;
 pub mod capacity;
 pub mod dependency;
+pub(crate) mod entries;
 pub mod kept;
 pub mod kinds;
 pub mod loading;

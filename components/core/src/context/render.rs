@@ -10,7 +10,11 @@
 
 use std::fmt::Write;
 
-use crate::{Error, fence, key::Key, store::Entry, tokens::Tokens};
+use super::{assembly, entries};
+use crate::{
+    Error, fence, item::Item, key::Key, order::sorted, store::Entry, time::Timestamp,
+    tokens::Tokens,
+};
 
 /// The budget when none is given.
 pub const CONTEXT_TOKENS_DEFAULT: Tokens = Tokens(2_000);
@@ -52,22 +56,32 @@ struct Candidate {
     value: Option<String>,
 }
 
-/// Renders `entries`, as many as fit `max_tokens` as counted by `count`: decisions and constraints
-/// first, then the others, each newest first. `value` loads the value of an entry.
+/// Renders `entries`, as many as fit `max_tokens` as counted by `count`: those first that matter most
+/// for the task. Without a task, decisions and constraints come first, then the others, each newest
+/// first. `value` loads the value of an entry.
 ///
 /// # Errors
 ///
 /// [`Error::Malformed`] if even the text without any entry does not fit; it names the size of that
 /// text. Errors of `value` and `count`.
 pub fn render(
+    task: Option<(&str, Timestamp)>,
     entries: Vec<Entry>,
     value: impl Fn(&Entry) -> Result<String, Error>,
     count: impl Fn(&str) -> Result<Tokens, Error>,
     max_tokens: Tokens,
 ) -> Result<RenderedContext, Error> {
+    let entries = match task {
+        None => sorted(entries, |a, b| rank(a).cmp(&rank(b))),
+        Some((task, now)) => {
+            let items = entries.iter().map(|it| Ok(entries::item(it, value(it)?)));
+            let items: Vec<Item> = items.collect::<Result<_, Error>>()?;
+            let order = assembly::order(task, &items, now);
+            order.iter().filter_map(|it| entries.get(*it).cloned()).collect()
+        }
+    };
     let mut candidates: Vec<Candidate> =
         entries.into_iter().map(|entry| Candidate { entry, value: None }).collect();
-    candidates.sort_by(|a, b| rank(&a.entry).cmp(&rank(&b.entry)));
     select(&mut candidates, &value, &count, max_tokens)?;
     let mut named = NAMED_MAX;
     loop {
@@ -218,7 +232,7 @@ mod tests {
         let entries = values.iter().enumerate();
         let entries = entries.map(|(nth, it)| entry(&format!("k{nth}"), nth as u64, it)).collect();
         let value = |it: &Entry| Ok(values[usize::try_from(it.revision.0).unwrap()].clone());
-        render(entries, value, |text| Ok(approximate(text)), Tokens(max_tokens))
+        render(None, entries, value, |text| Ok(approximate(text)), Tokens(max_tokens))
     }
 
     #[test]
@@ -273,7 +287,7 @@ mod tests {
             approximate(&text(&only, 0)).0
         };
         for max_tokens in alone + 2..200 {
-            let it = render(entries.clone(), value, count, Tokens(max_tokens)).unwrap();
+            let it = render(None, entries.clone(), value, count, Tokens(max_tokens)).unwrap();
             assert!(it.tokens <= it.max_tokens);
             assert_eq!(it.keys.first().map(Key::as_str), Some("decisions_made"), "{max_tokens}");
         }

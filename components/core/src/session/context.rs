@@ -8,6 +8,7 @@ use crate::{
         AnswerMissing, AssembleContext, Assembled, Command, EnvelopeRead, ListMissing, MissingList,
         PlanWindow, RecordInjection, Reply, ReportMissing,
         assembly::{self, Heading, Previous, Request},
+        entries,
         kept::{Answer, Injection, KeptEnvelope, KeptId, Missing},
         rows::Head,
         stored::{self, StoredContext},
@@ -21,8 +22,6 @@ use crate::{
     rounds::stored::StoredRounds,
 };
 
-/// What the id of an item begins with that is the value of an entry.
-const ENTRY: &str = "entry:";
 /// What the id of the item begins with that is the state after a round.
 const ROUND: &str = "round:";
 
@@ -134,21 +133,13 @@ impl<B: Bucket> OpenSession<'_, B> {
             }
         }
         let sent = items.len();
-        let mut entries = Vec::new();
+        let mut taken = Vec::new();
         if let Some(pattern) = &it.entries {
             let mut found = self.entries(None)?;
             found.retain(|it| pattern.matches(&it.key) && self.may_read(it) && !it.is_redacted);
             for entry in found {
-                let kind = Kind::Listed(ListedKind::WorkingMemory);
-                let mut item =
-                    Item::inline(format!("{ENTRY}{}", entry.key), kind, self.value(&entry)?);
-                item.tokens = entry.value_tokens;
-                item.at = Some(entry.written_at);
-                item.expires_at = entry.expires_at;
-                item.source.origin = Some(entry.written_by.as_str().to_owned());
-                item.source.authority = Authority::Model;
-                items.push(item);
-                entries.push((entry.key, entry.revision));
+                items.push(entries::item(&entry, self.value(&entry)?));
+                taken.push((entry.key, entry.revision));
             }
         }
         if it.has_round_state {
@@ -169,7 +160,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             crate::item::check_all(&items)?;
         }
         assembly::check_ids(&items, &it.rules)?;
-        Ok(Candidates { items, sent, entries })
+        Ok(Candidates { items, sent, entries: taken })
     }
 
     /// Returns an envelope that the caller may read: its own, or any if it is not an agent.

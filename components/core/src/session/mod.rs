@@ -100,8 +100,8 @@ impl<B: Bucket> Request<'_, B> {
             Command::Inspect => it.inspect(),
             Command::Export => it.export(),
             Command::Sweep => it.sweep(),
-            Command::RenderContext { max_tokens, if_changed_since } => {
-                it.render_context(*max_tokens, *if_changed_since)
+            Command::RenderContext { task, max_tokens, if_changed_since } => {
+                it.render_context(task.as_deref(), *max_tokens, *if_changed_since)
             }
             Command::Prompt { participant, max_tokens } => {
                 it.prompt(participant.as_ref(), *max_tokens)

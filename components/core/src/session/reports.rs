@@ -32,6 +32,7 @@ impl<B: Bucket> OpenSession<'_, B> {
 
     pub(super) fn render_context(
         &self,
+        task: Option<&str>,
         max_tokens: Option<Tokens>,
         if_changed_since: Option<Revision>,
     ) -> Result<Decision, Error> {
@@ -41,6 +42,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         let mut entries = self.entries(None)?;
         entries.retain(|it| self.may_read(it));
         let reply = context::render(
+            task.map(|it| (it, self.now)),
             entries,
             |entry| self.value(entry),
             |text| self.count(text),

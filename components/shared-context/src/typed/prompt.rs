@@ -1,6 +1,8 @@
 //! The interface `prompt`.
 
-use shared_context_core::{Command, Participant, Reply, port::Revision, tokens::Tokens};
+use shared_context_core::{
+    Command, Participant, Reply, context::assembly::check_task, port::Revision, tokens::Tokens,
+};
 
 use super::{Answer, Caller, Result, perform, perform_to_json, types};
 use crate::{
@@ -12,14 +14,17 @@ impl Guest for Component {
     fn context(
         session: String,
         caller: Caller,
+        task: Option<String>,
         max_tokens: Option<types::Tokens>,
         if_changed_since: Option<u64>,
     ) -> Result<Answer> {
-        let command = Command::RenderContext {
+        let checked = task.as_deref().map(check_task).transpose();
+        let command = checked.map(|_| Command::RenderContext {
+            task,
             max_tokens: max_tokens.map(Tokens),
             if_changed_since: if_changed_since.map(Revision),
-        };
-        perform_to_json(&session, caller, Ok(command))
+        });
+        perform_to_json(&session, caller, command)
     }
 
     fn render(

@@ -104,12 +104,16 @@ Examples:
   shared-context context ticket-7 --max-tokens 2000
   shared-context context ticket-7 --as subagent:review > context.md
 
-Decisions and constraints come first, then the rest, each newest first, with the
-writer and between fences. What does not fit is named.")]
+With --task, what matters most for it comes first; otherwise decisions and
+constraints, then the rest, each newest first. Each entry has its writer and stands
+between fences. What does not fit is named.")]
 pub(crate) struct ContextArguments {
     /// The session [default: the one of `SHARED_CONTEXT_SESSION` or of the profile]
     #[arg(default_value = SessionName::DEFAULT, hide_default_value = true)]
     session: SessionName,
+    /// Begin with what matters most for this task
+    #[arg(long, value_name = "TEXT")]
+    task: Option<String>,
     /// Its budget [default: 2000]
     #[arg(long, env = "SHARED_CONTEXT_MAX_TOKENS", value_name = "N", value_parser = number)]
     max_tokens: Option<u64>,
@@ -184,11 +188,13 @@ pub(crate) fn context(arguments: &ContextArguments, output: Output) -> Result<()
     struct ContextReply {
         text: String,
     }
-    let ContextArguments { session, max_tokens, caller, server } = arguments;
+    let ContextArguments { session, task, max_tokens, caller, server } = arguments;
     let server = server.server()?;
     let session = &server.session(session)?;
     let bearer = caller.participant_bearer(&server, session)?;
-    let query: Vec<_> = max_tokens.iter().map(|it| ("max_tokens", it.to_string())).collect();
+    let mut query = Vec::new();
+    query.extend(task.iter().map(|it| ("task", it.clone())));
+    query.extend(max_tokens.map(|it| ("max_tokens", it.to_string())));
     let call = server.client.get(&["v1", "sessions", session, "context"], &query);
     let reply = server.send(&call, Some(&bearer))?;
     output.answer(&reply, || {

@@ -25,16 +25,22 @@ fn prompts_are_the_same() {
 #[test]
 fn the_working_memory_as_text_is_the_same() {
     let it = Bench::new();
-    for (max_tokens, since) in [(None, None), (Some(60), None), (None, Some(1))] {
-        let typed = call!(it, prompt.call_context("admin", max_tokens, since)).unwrap();
+    for (task, max_tokens, since) in [
+        (None, None, None),
+        (Some("scope?"), None, None),
+        (None, Some(60), None),
+        (None, None, Some(1)),
+    ] {
+        let typed = call!(it, prompt.call_context("admin", task, max_tokens, since)).unwrap();
         let request = json!({
-            "action": "render_context", "max_tokens": max_tokens, "if_changed_since": since,
+            "action": "render_context", "task": task, "max_tokens": max_tokens,
+            "if_changed_since": since,
         });
         let json = it.json("admin", request);
         assert_eq!(json, serde_json::from_str::<serde_json::Value>(&typed.json).unwrap());
         assert_eq!(json["revision"], typed.revision);
     }
-    let typed = rejected(call!(it, prompt.call_context("admin", Some(1), None)));
+    let typed = rejected(call!(it, prompt.call_context("admin", None, Some(1), None)));
     let request = json!({"action": "render_context", "max_tokens": 1});
     assert_eq!(typed, it.json_rejected("admin", request));
 }

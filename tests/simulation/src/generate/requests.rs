@@ -352,7 +352,11 @@ impl Generator {
             4 => {
                 json!({"action": "prompt", "participant": self.pick(&["subagent:b", "orchestrator"])})
             }
-            5 => json!({"action": "render_context", "max_tokens": self.pick(&[10, 100, 2_000])}),
+            5 => {
+                let (task, max_tokens) =
+                    (self.pick(&["", "scope §"]), self.pick(&[10, 100, 2_000]));
+                json!({"action": "render_context", "task": task, "max_tokens": max_tokens})
+            }
             6 => json!({"action": "export_session"}),
             _ => self.plan_window(),
         }

@@ -197,8 +197,9 @@ impl BucketModel {
             Command::Export => {
                 only_admin().map(|()| (revision, Reply::Portable(Box::new(view.portable()))))
             }
-            Command::RenderContext { max_tokens, .. } => {
+            Command::RenderContext { task, max_tokens, .. } => {
                 let rendered = context::render(
+                    task.as_deref().map(|it| (it, Timestamp(clock))),
                     view.readable(who),
                     |entry| Ok(view.value_of(entry)),
                     |text| Ok(approximate(text)),

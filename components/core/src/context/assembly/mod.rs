@@ -29,6 +29,7 @@ use crate::{
     budget::{Budget, Limit, Omission, Overrun, Size},
     closed_list::closed_list,
     item::{self, Item, Kind, ListedKind, Target},
+    order::sorted,
     text::Score,
     time::Timestamp,
     tokens::Tokens,
@@ -184,13 +185,7 @@ pub struct Assembly {
 /// invalid one, texts over their limit together, a budget out of range, an id in `pinned` or
 /// `pruned` that no item has or that is in both.
 pub fn check(task: &str, items: &[Item], rules: &Rules) -> Result<(), Error> {
-    if task.len() > TASK_BYTES_MAX {
-        return Err(Error::malformed(format!(
-            "task has {} bytes, at most {TASK_BYTES_MAX} fit; state the task, and send the rest as \
-             items",
-            task.len()
-        )));
-    }
+    check_task(task)?;
     item::check_all(items)?;
     let bytes = items.iter().filter_map(Item::text).map(str::len).fold(0, usize::saturating_add);
     if bytes > ITEMS_BYTES_MAX {
@@ -200,6 +195,21 @@ pub fn check(task: &str, items: &[Item], rules: &Rules) -> Result<(), Error> {
         )));
     }
     rules.budget.check()
+}
+
+/// Validates the size of a task.
+///
+/// # Errors
+///
+/// [`Error::Malformed`].
+pub fn check_task(task: &str) -> Result<(), Error> {
+    if task.len() <= TASK_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::malformed(format!(
+        "task has {} bytes, at most {TASK_BYTES_MAX} fit; state the task, and send the rest as items",
+        task.len()
+    )))
 }
 
 /// Validates the ids in `pinned` and `pruned`. The ids of entries are known only once they are
@@ -273,6 +283,24 @@ pub fn assemble(
         used: selected.used,
         reused_prefix,
         is_replanned: selected.is_replanned,
+    })
+}
+
+/// Returns the places of `items` in the order in which an assembly for `task` takes them. Those that
+/// it would leave out come last.
+pub(crate) fn order(task: &str, items: &[Item], now: Timestamp) -> Vec<usize> {
+    let (rules, previous) = (&Rules::default(), &Previous::default());
+    let request = Request { task, items, rules, previous, now };
+    let mut omissions = vec![None; items.len()];
+    let rankings = rank::rank(&request, &fixed(items, rules), &mut omissions);
+    let standing = |place: usize| Some((rankings.get(place)?.as_ref()?, items.get(place)?));
+    sorted((0..items.len()).collect(), |a: &usize, b: &usize| {
+        let is_omitted = |place: usize| omissions.get(place).is_some_and(Option::is_some);
+        let by_rank = || match (standing(*a), standing(*b)) {
+            (Some(a), Some(b)) => rank::compare(rules.rank_by, a, b),
+            _ => a.cmp(b),
+        };
+        is_omitted(*a).cmp(&is_omitted(*b)).then_with(by_rank)
     })
 }
 

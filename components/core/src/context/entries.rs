@@ -1,0 +1,21 @@
+//! Entries of a session as candidates of an assembly.
+
+use crate::{
+    item::{Authority, Item, Kind, ListedKind},
+    store::Entry,
+};
+
+/// What the id of an item begins with that is the value of an entry.
+const PREFIX: &str = "entry:";
+
+/// Returns the value of an entry as an item.
+pub(crate) fn item(entry: &Entry, value: String) -> Item {
+    let kind = Kind::Listed(ListedKind::WorkingMemory);
+    let mut item = Item::inline(format!("{PREFIX}{}", entry.key), kind, value);
+    item.tokens = entry.value_tokens;
+    item.at = Some(entry.written_at);
+    item.expires_at = entry.expires_at;
+    item.source.origin = Some(entry.written_by.as_str().to_owned());
+    item.source.authority = Authority::Model;
+    item
+}
