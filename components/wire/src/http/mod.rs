@@ -406,6 +406,10 @@ fn too_large(endpoint: Endpoint) -> Failure {
         Endpoint::ActionRoute(it) if it.action.system == System::Context => {
             "send references in place of the largest texts"
         }
+        Endpoint::CallTool => {
+            "an entry is far smaller: store the conclusion, not the material; the same request as \
+             POST …/context/assemble may have 2 MiB"
+        }
         _ => "an entry is far smaller: store the conclusion, not the material",
     };
     Failure {
