@@ -126,7 +126,7 @@ fn one_more_action_takes_four_files_and_its_route_none_more() {
 fn copied() -> PathBuf {
     let copy = root().join("target/one-more-action");
     drop(fs::remove_dir_all(&copy));
-    for part in ["core", "codec", "wire"] {
+    for part in ["core", "codec", "memory-tool", "wire"] {
         let part = Path::new("components").join(part);
         copy_folder(&root().join(&part), &copy.join(&part));
     }

@@ -141,7 +141,7 @@ await check("it reads the keys as a resource", 7, async () =>
   JSON.parse((await remediation.resource(KEYS)).text).keys.length,
 );
 await check("it finds the prompt", ["shared_context"], () => remediation.prompts());
-await check("it gets the prompt", /list_keys/, () => remediation.prompt("shared_context", {}));
+await check("it gets the prompt", /context_list/, () => remediation.prompt("shared_context", {}));
 await check("a key is completed", ["findings_summary"], () =>
   remediation.complete("session://{session}/entries/{key}", "key", "find"),
 );

@@ -147,7 +147,7 @@ async def run_cycle() -> None:
     verify("it reads the keys as a resource", 7, len(listed["keys"]))
     await check("it finds the prompt", ["shared_context"], remediation.prompts)
     text = await remediation.prompt("shared_context", {})
-    verify("it gets the prompt", re.compile("list_keys"), text)
+    verify("it gets the prompt", re.compile("context_list"), text)
     await check(
         "a key is completed",
         ["findings_summary"],

@@ -52,6 +52,8 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ),
     ("docs/benchmarks.md", "read, core", "figures of `cargo xtask bench`"),
     ("docs/benchmarks.md", "read, p50", "figures of `cargo xtask bench --only workers`"),
+    ("docs/benchmarks.md", "tokens   ", "figures of `cargo xtask bench --only context`"),
+    ("docs/benchmarks.md", "budget of tokens", "figures of `cargo xtask bench --only context`"),
     ("docs/benchmarks.md", "8 clients", "figures of `cargo xtask spin`"),
     ("docs/benchmarks.md", "          ", "figures measured on Spin itself"),
 ];

@@ -173,12 +173,16 @@ fn a_method_that_cannot_be_used_is_answered_with_those_that_can() {
     place.assert_untouched();
 }
 
-/// What cannot be had in the form that is asked for is sent in its own (RFC 9110 §12.1):
-/// a client that cannot read it can still say what it is.
+/// An unwanted form was once sent all the same, and clients took it for what they had asked for.
 #[test]
-fn a_form_that_is_not_to_be_had_changes_nothing() {
+fn a_form_that_is_not_to_be_had_is_refused() {
     let place = Place::new();
-    for accept in ["image/png", "text/html;q=1, application/json;q=0", "nonsense", ""] {
+    for (accept, is_acceptable) in [
+        ("image/png", false),
+        ("text/html;q=1, application/json;q=0", false),
+        ("", true),
+        ("image/png, */*;q=0.1", true),
+    ] {
         for (target, status, form) in [
             ("/v1/sessions/a/entries/key", 200, "application/json"),
             ("/v1/sessions/a/changes", 200, "application/json"),
@@ -186,9 +190,12 @@ fn a_form_that_is_not_to_be_had_changes_nothing() {
         ] {
             let answer = place.ask(&format!("GET {target}"), &[("Accept", accept)]);
             let seen = (answer.status, answer.header("content-type"));
+            let refusal = (406, "application/problem+json");
+            let (status, form) = if is_acceptable { (status, form) } else { refusal };
             assert_eq!(seen, (status, Some(form)), "{accept}: {answer:?}");
         }
     }
+    place.assert_untouched();
 }
 
 #[test]

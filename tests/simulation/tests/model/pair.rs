@@ -218,7 +218,7 @@ impl Pair {
             let diff = view.diff_snapshots(who, &label, then);
             same(Command::DiffSnapshots { from: label, to: Some(other) }, diff);
         }
-        let show = Reply::Session(Box::new(view.show()));
+        let show = Reply::Session(Box::new(view.show_to(who)));
         same(Command::ShowSession, Ok((Revision(view.revision), show)));
         let pattern = KeyPattern::parse("inv:*").unwrap();
         self.compare_changes(view, who, None, 1_000, Some(&pattern));
