@@ -76,6 +76,11 @@ impl<B: Bucket> OpenSession<'_, B> {
     fn assemble(&self, it: &AssembleContext) -> Result<Decision, Error> {
         if it.keeps {
             self.require_participant()?;
+        }
+        if it.has_round_state {
+            self.require_unlimited()?;
+        }
+        if it.keeps {
             if let Some(first) = self.first_context_reply()? {
                 return Ok(first);
             }
@@ -143,7 +148,6 @@ impl<B: Bucket> OpenSession<'_, B> {
             }
         }
         if it.has_round_state {
-            self.require_unlimited()?;
             let rounds = StoredRounds(self.bucket);
             let last = rounds.rounds()?.last;
             if last > 0 {
@@ -186,15 +190,19 @@ impl<B: Bucket> OpenSession<'_, B> {
         Ok(EnvelopeRead { envelope, injections })
     }
 
-    /// Leaves out the texts of entries that the caller may not read now.
+    /// Leaves out the texts of entries that the caller may not read now, and the states of rounds if
+    /// its credential is limited to some keys.
     fn withhold_unreadable(&self, envelope: &mut KeptEnvelope) -> Result<(), Error> {
         if self.caller.participant.role() == Role::Admin {
             return Ok(());
         }
         for part in &mut envelope.parts {
-            if let Some((key, _)) = &part.entry
-                && !self.entry(key)?.is_some_and(|it| self.may_read(&it))
-            {
+            let is_readable = match (&part.entry, &part.item) {
+                (Some((key, _)), _) => self.entry(key)?.is_some_and(|it| self.may_read(&it)),
+                (None, Some(id)) => !id.starts_with(ROUND) || self.caller.keys().is_every_key(),
+                (None, None) => true,
+            };
+            if !is_readable {
                 part.withhold();
             }
         }
@@ -254,10 +262,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         if let Some(first) = self.first_context_reply()? {
             return Ok(first);
         }
-        let mut missing = self.kept().missing(it.missing)?;
-        if !self.sees_missing(&missing) {
-            return Err(Error::MissingNotFound { id: it.missing.to_string() });
-        }
+        let mut missing = self.visible_missing(it.missing)?;
         let head = self.kept().head()?;
         let mut draft = Draft::new(self)?;
         let by = self.caller.participant.clone();
@@ -275,6 +280,13 @@ impl<B: Bucket> OpenSession<'_, B> {
         missing.retain(|one| it.is_answered.is_none_or(|it| it == one.answer.is_some()));
         let missing = sorted(missing, |a, b| (a.kind, a.id).cmp(&(b.kind, b.id)));
         Ok(self.in_context(Reply::MissingList(MissingList { missing, open })))
+    }
+
+    /// Returns missing context that the caller sees.
+    fn visible_missing(&self, id: KeptId) -> Result<Missing, Error> {
+        let missing = self.kept().missing(id)?;
+        let is_visible = self.sees_missing(&missing);
+        is_visible.then_some(missing).ok_or_else(|| Error::MissingNotFound { id: id.to_string() })
     }
 
     /// Returns true if the caller sees this missing context. A credential that is limited to some
@@ -295,7 +307,7 @@ impl<B: Bucket> OpenSession<'_, B> {
                 reply::Reply::Context(Reply::Assembled(Box::new(it)))
             }
             reply::Reply::Context(Reply::KeptMissing(id, is_answered)) => {
-                let mut it = self.kept().missing(id)?;
+                let mut it = self.visible_missing(id)?;
                 it.answer = it.answer.filter(|_| is_answered);
                 reply::Reply::Context(Reply::Missing(Box::new(it)))
             }

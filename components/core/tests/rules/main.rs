@@ -5,6 +5,7 @@
 
 mod access;
 mod documents;
+mod envelopes;
 mod expiry;
 mod feed;
 mod history;

@@ -1,0 +1,73 @@
+//! Tests of what a credential for some keys sees of the context pipeline.
+
+use shared_context_core::{
+    CloseRound, Code, Command, Config, ContextCommand, ContextReply, Reply, RequestId,
+    RoundsCommand,
+    context::{
+        AnswerMissing, AssembleContext, ReportMissing,
+        assembly::Rules,
+        kept::{Content, KeptId},
+        kinds::MissingKind,
+    },
+};
+
+use crate::{ORCHESTRATOR, ask, error_code, session};
+
+/// A subagent with a credential for all keys.
+const WHOLE: &str = "subagent:a";
+/// The same participant with a credential for one key.
+const LIMITED: &str = "subagent:a only scope";
+
+fn named(command: ContextCommand) -> Command {
+    let request_id = RequestId::parse("r").unwrap();
+    Command::Named { request_id, command: Box::new(Command::Context(command)) }
+}
+
+/// A credential for some keys may not read rounds. Once it read the state of a round in the
+/// evidence of an envelope that the same participant had kept with a credential for all keys, and
+/// in the answer to a retry of that assembly.
+#[test]
+fn a_limited_credential_gets_no_state_of_a_round() {
+    let host = session(Config::default());
+    ask(&host, ORCHESTRATOR, &Command::Rounds(RoundsCommand::Open(Box::default())));
+    let close = RoundsCommand::Close(CloseRound::default());
+    ask(&host, ORCHESTRATOR, &Command::Rounds(close));
+    let assemble = named(ContextCommand::Assemble(Box::new(AssembleContext {
+        task: String::new(),
+        items: Vec::new(),
+        uncounted: Vec::new(),
+        entries: None,
+        has_round_state: true,
+        rules: Rules::default(),
+        previous: None,
+        keeps: true,
+    })));
+    let first = ask(&host, WHOLE, &assemble);
+    assert_eq!(ask(&host, WHOLE, &assemble).reply, first.reply);
+    assert_eq!(error_code(&host, LIMITED, &assemble), Code::Forbidden);
+
+    let export = Command::Context(ContextCommand::ExportEvidence(KeptId::envelope(1)));
+    let content = |who: &str| {
+        let Reply::Context(ContextReply::Evidence(it)) = ask(&host, who, &export).reply else {
+            panic!()
+        };
+        it.envelope.parts[0].content.clone()
+    };
+    assert!(matches!(content(WHOLE), Content::Text(text) if text.contains("bindings")));
+    assert_eq!(content(LIMITED), Content::Withheld);
+}
+
+/// A credential for some keys sees its own reports only. Once it got the text of another's by
+/// repeating an answer that the same participant had given with a credential for all keys.
+#[test]
+fn a_limited_credential_gets_no_report_of_another_by_a_retry() {
+    let host = session(Config::default());
+    let text = "What is the secret?".to_owned();
+    let report = ReportMissing { kind: MissingKind::Question, text, envelope: None };
+    ask(&host, ORCHESTRATOR, &Command::Context(ContextCommand::ReportMissing(report)));
+    let (missing, answer) = (KeptId::missing(1), "Nobody knows.".to_owned());
+    let answer = named(ContextCommand::AnswerMissing(AnswerMissing { missing, answer }));
+    let first = ask(&host, WHOLE, &answer);
+    assert_eq!(ask(&host, WHOLE, &answer).reply, first.reply);
+    assert_eq!(error_code(&host, LIMITED, &answer), Code::MissingNotFound);
+}
