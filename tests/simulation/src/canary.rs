@@ -64,13 +64,17 @@ pub enum Canary {
     LeavesProvenances,
     /// A round with a deeply nested value cannot be closed.
     TiresOfDepth,
+    /// The evidence of an envelope is exported to everyone as to the admin.
+    ExportsToAll,
+    /// A redaction leaves the texts of kept envelopes unredacted.
+    LeavesEnvelopes,
     /// Closing a round binds a term to a list instead of a concept.
     BindsLists,
 }
 
 impl Canary {
     /// Every canary.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 30] = [
         Self::IgnoresExpected,
         Self::DropsAChange,
         Self::LosesDeletes,
@@ -97,6 +101,8 @@ impl Canary {
         Self::IgnoresRevocation,
         Self::ReversesProposals,
         Self::LeavesProvenances,
+        Self::ExportsToAll,
+        Self::LeavesEnvelopes,
         Self::TiresOfDepth,
         Self::BindsLists,
     ];
@@ -130,6 +136,8 @@ impl Canary {
             Self::IgnoresRevocation => "ignores_revocation",
             Self::ReversesProposals => "reverses_proposals",
             Self::LeavesProvenances => "leaves_provenances",
+            Self::ExportsToAll => "exports_to_all",
+            Self::LeavesEnvelopes => "leaves_envelopes",
             Self::TiresOfDepth => "tires_of_depth",
             Self::BindsLists => "binds_lists",
         }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, ops::AddAssign};
 
 use serde::Serialize;
+use serde_json::Value;
 
 /// Counters of events in worlds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -15,6 +16,8 @@ pub struct Counts {
     pub answers: BTreeMap<String, u64>,
     /// Faults that took effect, by kind and call.
     pub faults: BTreeMap<String, u64>,
+    /// What happened to the texts of kept envelopes, and to what a limit removed.
+    pub envelopes: BTreeMap<String, u64>,
     /// Requests that ran while another request waited for its host.
     pub overlaps: u64,
     /// Deepest nesting of requests.
@@ -48,6 +51,20 @@ impl Counts {
         }
     }
 
+    /// Counts the texts that a reply shows of a kept envelope no more.
+    pub fn note_envelope(&mut self, reply: &Value) {
+        let parts = reply.get("parts").and_then(Value::as_array);
+        let text = reply.get("text").and_then(Value::as_str).filter(|_| reply.get("id").is_some());
+        for (name, mark) in [("withheld", "[withheld]"), ("redacted", "[redacted: ")] {
+            for _ in parts.into_iter().flatten().filter(|it| it.get(name).is_some()) {
+                Self::increment(&mut self.envelopes, &format!("{name} in evidence"));
+            }
+            if text.is_some_and(|it| it.contains(mark)) {
+                Self::increment(&mut self.envelopes, &format!("{name} in a retry"));
+            }
+        }
+    }
+
     /// Returns the number of requests.
     pub fn requests(&self) -> u64 {
         self.requests.values().sum()
@@ -69,6 +86,7 @@ impl AddAssign for Counts {
         add(&mut self.requests, other.requests);
         add(&mut self.answers, other.answers);
         add(&mut self.faults, other.faults);
+        add(&mut self.envelopes, other.envelopes);
         self.steps += other.steps;
         self.overlaps += other.overlaps;
         self.depth_max = self.depth_max.max(other.depth_max);

@@ -58,6 +58,7 @@ impl Report {
             ("requests", &counts.requests),
             ("answers", &counts.answers),
             ("faults", &counts.faults),
+            ("envelopes", &counts.envelopes),
         ] {
             let mut table = table();
             for (name, count) in of {

@@ -33,9 +33,9 @@ pub fn missing(call: &Value, command: &Command) -> Option<String> {
     fn leaves(value: &Value, all: &mut Vec<String>) {
         match value {
             Value::Object(members) => {
-                // Action names and times are parsed into other types, documents are long, and a
-                // secret is hidden.
-                let others = ["action", "document", "expires_at", "text"];
+                // Action names, targets and times are parsed into other types, documents are long,
+                // and a secret is hidden.
+                let others = ["action", "document", "expires_at", "targets", "text"];
                 let members = members.iter().filter(|(name, _)| !others.contains(&name.as_str()));
                 members.for_each(|(_, it)| leaves(it, all));
             }

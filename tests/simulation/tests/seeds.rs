@@ -35,7 +35,7 @@ fn seeds_have_no_failure_and_cover_every_event() {
         assert!(counts.requests.contains_key(action.name), "no request for {}", action.name);
     }
     // No session uses a tokenizer that may be missing, and no script is long enough to fill a
-    // round.
+    // round. `tests/kept.rs` reaches the limits of envelopes.
     let never = [
         Code::EnvelopeLimit,
         Code::TokenizerUnavailable,
@@ -46,6 +46,12 @@ fn seeds_have_no_failure_and_cover_every_event() {
     for code in Code::ALL.iter().filter(|it| !never.contains(it)) {
         let answers = &counts.answers;
         assert!(answers.contains_key(code.as_str()), "no rejection with {code:?}: {answers:?}");
+    }
+    for what in
+        ["removed from a/e/", "withheld in evidence", "withheld in a retry", "redacted in evidence"]
+    {
+        let envelopes = &counts.envelopes;
+        assert!(envelopes.contains_key(what), "no envelope with a text {what}: {envelopes:?}");
     }
     let whole = Step::Compare(true);
     let kinds = [

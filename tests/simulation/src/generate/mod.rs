@@ -4,6 +4,7 @@
 //! The generator reads the model to choose useful requests. Each step is self-contained, so a
 //! script needs no seed.
 
+mod context;
 mod events;
 mod invalid;
 mod requests;
@@ -52,6 +53,8 @@ struct Profile {
     invalid: f64,
     /// A request with a credential.
     credentials: f64,
+    /// A request to the context pipeline.
+    context: f64,
     /// Number of sessions.
     sessions: usize,
 }
@@ -196,6 +199,7 @@ impl Profile {
             retries: one(&[0.02, 0.1, 0.25]),
             invalid: one(&[0.0, 0.03, 0.08]),
             credentials: one(&[0.0, 0.1, 0.4]),
+            context: one(&[0.03, 0.06, 0.1, 0.4]),
             sessions,
         }
     }

@@ -31,6 +31,9 @@ impl Generator {
             let who = self.mostly(ADMIN);
             return (who, self.ending(world, model));
         }
+        if self.chance(self.profile.context) {
+            return self.context(model);
+        }
         let now = world.now();
         match self.rng.random_range(0..100) {
             0..32 => (self.any_caller(), self.write(session, model, now)),
@@ -55,7 +58,7 @@ impl Generator {
     }
 
     /// Adds a request id to some requests.
-    fn named(&mut self, mut request: Value) -> Value {
+    pub(super) fn named(&mut self, mut request: Value) -> Value {
         if let Some(members) = request.as_object_mut() {
             self.add_request_id(members);
         }
@@ -342,9 +345,7 @@ impl Generator {
 
     /// Returns a request for a session's metadata, audit trail, prompt or export.
     fn administration(&mut self, model: &Model) -> Value {
-        match self.rng.random_range(0..12) {
-            8 | 9 => self.assemble_context(),
-            10 | 11 => self.missing_context(model),
+        match self.rng.random_range(0..7) {
             0 => json!({"action": "inspect"}),
             1 => json!({"action": "audit", "after": model.revision.saturating_sub(3), "limit": 2}),
             2 => json!({"action": "show_session"}),
@@ -357,66 +358,8 @@ impl Generator {
                     (self.pick(&["", "scope §"]), self.pick(&[10, 100, 2_000]));
                 json!({"action": "render_context", "task": task, "max_tokens": max_tokens})
             }
-            6 => json!({"action": "export_session"}),
-            _ => self.plan_window(),
+            _ => json!({"action": "export_session"}),
         }
-    }
-
-    /// Returns a request to assemble entries, which keeps nothing.
-    fn assemble_context(&mut self) -> Value {
-        if self.chance(0.1) {
-            return json!({"action": "read_envelope", "envelope": "ENV-1"});
-        }
-        let mut request = json!({
-            "action": "assemble_context",
-            "task": self.pick(&["", "the first value", "a long text"]),
-            "entries": self.pick(&["*", "key_*", "inv:*"]),
-            "budget": {"tokens": self.pick(&[10, 100, 2_000])},
-            "rank_by": self.pick(&["both", "score", "relevance"]),
-        });
-        match self.rng.random_range(0..4) {
-            0 => request["previous"] = json!("ENV-1"),
-            1 => {
-                request["items"] =
-                    json!([{"id": "a.rs", "kind": "file_excerpt", "text": "the first value"}]);
-            }
-            _ => {}
-        }
-        request
-    }
-
-    /// Returns a request about missing context.
-    fn missing_context(&mut self, model: &Model) -> Value {
-        let last = model.context.last_missing;
-        let request = match self.rng.random_range(0..4) {
-            0 => return json!({"action": "list_missing"}),
-            1 => {
-                let number = self.rng.random_range(1..=last + 2);
-                json!({"action": "answer_missing", "missing": format!("MIS-{number}"), "answer": "§ 1"})
-            }
-            _ => {
-                json!({"action": "report_missing", "kind": self.pick(&["blocker", "input"]), "text": "§ 2"})
-            }
-        };
-        self.named(request)
-    }
-
-    fn plan_window(&mut self) -> Value {
-        let mut request = json!({
-            "action": "plan_window",
-            "used_tokens": self.pick(&[0, 159_999, 160_000, 190_000]),
-            "operations": self.pick(&[0, 49, 50]),
-        });
-        match self.rng.random_range(0..4) {
-            0 => request["parts"] = json!({"active": self.pick(&[0, 50_000, 90_000])}),
-            1 => request["sample"] = json!("a sample of the window"),
-            2 => {
-                request["sample"] = json!("");
-                request["encoding"] = json!("o200k_base");
-            }
-            _ => request["reports"] = json!(["handoff"]),
-        }
-        request
     }
 
     fn condition(&mut self, model: &Model, key: &str, request: &mut Map<String, Value>) {

@@ -143,6 +143,8 @@ impl BucketModel {
         inner: &Command,
     ) -> Decision {
         let (expected, mut next) = self.decide(clock, name, requester, inner);
+        let keeps_none =
+            matches!(inner, Command::Context(ContextCommand::Assemble(it)) if !it.keeps);
         let creates = matches!(inner, Command::CreateSession(_) | Command::Import(_));
         let is_first = |code: &Code| match code {
             Code::MalformedRequest => creates,
@@ -156,6 +158,9 @@ impl BucketModel {
         if expected.codes().iter().any(is_first) {
             return (expected, None);
         }
+        if keeps_none {
+            return (ExpectedAnswer::Exactly(Err(Code::MalformedRequest)), None);
+        }
         let key = (super::state::name(&requester.who).to_owned(), id.to_owned());
         let known = self.session.as_ref().and_then(|it| Some((it, it.answers.get(&key)?)));
         if let Some((model, (request, answer))) = known {
@@ -165,7 +170,7 @@ impl BucketModel {
                     let shown = Reply::Session(Box::new(model.at(clock).show()));
                     Ok((Revision(model.revision), shown))
                 }
-                answer => answer.clone(),
+                answer => model.at(clock).repeated(&requester.who, answer),
             };
             return (ExpectedAnswer::Exactly(again), None);
         }
@@ -402,6 +407,7 @@ fn latest(document: &Portable) -> (u64, u64) {
     }
     past.for_each(|it| see(it.ended.revision, it.ended.at));
     document.snapshots.iter().for_each(|it| see(it.info.revision, it.info.taken_at));
+    document.context.injections.iter().for_each(|it| see(Revision(0), it.at));
     for it in &document.context.missing {
         see(Revision(0), it.at);
         it.answer.iter().for_each(|it| see(Revision(0), it.at));

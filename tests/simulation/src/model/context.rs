@@ -1,31 +1,33 @@
-//! Expected answers and effects of the context pipeline, as far as scripts use it: assemblies that
-//! are not kept, and missing context. The rules of an assembly are the core's own; what is checked
-//! is which entries are candidates, for whom, and what is stored.
+//! Expected answers and effects of the context pipeline: envelopes, injections and missing context.
+
+use std::rc::Rc;
 
 use shared_context_core::{
-    Code, Command, ContextCommand, ContextReply, Error, Reply, SessionId,
+    Code, Command, ContextCommand, ContextReply, Label, Reply,
     audit::AuditAction,
     context::{
-        AssembleContext, Assembled, MissingList,
-        assembly::{self, Heading, Previous, Request},
-        kept::{Answer as Answered, KeptId, Missing},
+        AnswerMissing, EnvelopeRead, MissingList, RecordInjection, ReportMissing,
+        kept::{Answer as Answered, INJECTIONS_MAX, Injection, KeptId, MISSING_MAX, Missing},
     },
-    item::{Authority, Item, Kind, ListedKind},
     port::Revision,
-    time::Timestamp,
-    tokens::approximate,
 };
 
 use super::{
     changes::Transition,
-    state::{Answer, Model, name, participant},
+    state::{Answer, Model, participant},
 };
 
+/// What a change made, with its id for the audit trail.
+pub(super) type Made = Result<(KeptId, ContextReply), Code>;
+
 impl Model {
-    /// Returns the expected answer to a command that changes missing context, and the next session.
+    /// Returns the expected answer to a command that changes what the session keeps of the context
+    /// pipeline, and the next session.
     pub fn change_context(&self, clock: u64, who: &str, command: &Command) -> Option<Transition> {
         let Command::Context(request) = command else { return None };
         let action = match request {
+            ContextCommand::Assemble(it) if it.keeps => AuditAction::AssembleContext,
+            ContextCommand::RecordInjection(_) => AuditAction::RecordInjection,
             ContextCommand::ReportMissing(_) => AuditAction::ReportMissing,
             ContextCommand::AnswerMissing(_) => AuditAction::AnswerMissing,
             _ => return None,
@@ -38,41 +40,34 @@ impl Model {
             return reject(Code::Forbidden);
         }
         let mut next = self.begin_change(clock);
-        let (at, by) = (next.about.changed_at, participant(who));
-        let missing = match request {
-            ContextCommand::ReportMissing(it) => {
-                next.context.last_missing += 1;
-                let id = KeptId::missing(next.context.last_missing);
-                let (kind, text) = (it.kind, it.text.clone());
-                let missing = Missing { id, kind, text, envelope: None, at, by, answer: None };
-                next.context.missing.push(missing.clone());
-                missing
-            }
-            ContextCommand::AnswerMissing(it) => {
-                let found = next.context.missing.iter_mut().find(|one| one.id == it.missing);
-                let Some(found) = found.filter(|it| sees(who, it)) else {
-                    return reject(Code::MissingNotFound);
-                };
-                found.answer = Some(Answered { text: it.answer.clone(), at, by });
-                found.clone()
-            }
+        let made = match request {
+            ContextCommand::Assemble(it) => next.keep(clock, who, it),
+            ContextCommand::RecordInjection(it) => next.record_injection(who, it),
+            ContextCommand::ReportMissing(it) => next.report_missing(who, it),
+            ContextCommand::AnswerMissing(it) => next.answer_missing(who, it),
             _ => return None,
         };
+        let (id, reply) = match made {
+            Ok(made) => made,
+            Err(code) => return reject(code),
+        };
         next.record(who, action, None);
-        let label = shared_context_core::Label::parse(&missing.id.to_string()).unwrap();
-        next.record_details(Some(&label), None);
-        let reply = Reply::Context(ContextReply::Missing(Box::new(missing)));
-        Some((Ok((Revision(next.revision), reply)), Some(next)))
+        next.record_details(Some(&Label::parse(&id.to_string()).unwrap()), None);
+        Some((Ok((Revision(next.revision), Reply::Context(reply))), Some(next)))
     }
 
     /// Returns the expected answer to a read of the context pipeline.
     pub fn read_context(&self, clock: u64, who: &str, command: &ContextCommand) -> Answer {
         let reply = match command {
             ContextCommand::Assemble(it) => {
-                ContextReply::Assembled(Box::new(self.assemble(clock, who, it)?))
+                let assembled = self.assemble(clock, who, it, None)?.assembled();
+                ContextReply::Assembled(Box::new(assembled))
             }
-            ContextCommand::ReadEnvelope(_) | ContextCommand::ExportEvidence(_) => {
-                return Err(Code::EnvelopeNotFound);
+            ContextCommand::ReadEnvelope(id) => {
+                ContextReply::Envelope(Box::new(self.read_envelope(who, *id)?))
+            }
+            ContextCommand::ExportEvidence(id) => {
+                ContextReply::Evidence(Box::new(self.read_envelope(who, *id)?))
             }
             ContextCommand::ListMissing(it) => {
                 let mut missing = self.context.missing.clone();
@@ -87,43 +82,83 @@ impl Model {
         Ok((Revision(self.revision), Reply::Context(reply)))
     }
 
-    fn assemble(&self, clock: u64, who: &str, it: &AssembleContext) -> Result<Assembled, Code> {
-        let mut items = it.items.clone();
-        let pattern = it.entries.as_ref();
-        for entry in self.readable(who) {
-            if entry.is_redacted || !pattern.is_some_and(|it| it.matches(&entry.key)) {
-                continue;
+    /// Returns the answer to a repeated request whose first answer was `first`. Texts are stored
+    /// once: what was redacted or evicted since is missing, and an answer is the last one.
+    pub fn repeated(&self, who: &str, first: &Answer) -> Answer {
+        let Ok((revision, Reply::Context(reply))) = first else { return first.clone() };
+        let reply = match reply {
+            ContextReply::Assembled(it) => {
+                let envelope = self.envelope_for(who, it.id.unwrap())?;
+                ContextReply::Assembled(Box::new(envelope.assembled()))
             }
-            let kind = Kind::Listed(ListedKind::WorkingMemory);
-            let mut item =
-                Item::inline(format!("entry:{}", entry.key), kind, self.value_of(&entry));
-            item.tokens = entry.value_tokens;
-            item.at = Some(entry.written_at);
-            item.expires_at = entry.expires_at;
-            item.source.origin = Some(entry.written_by.to_string());
-            item.source.authority = Authority::Model;
-            items.push(item);
-        }
-        if it.previous.is_some() {
-            return Err(Code::EnvelopeNotFound);
-        }
-        let request = Request {
-            task: &it.task,
-            items: &items,
-            rules: &it.rules,
-            previous: &Previous::default(),
-            now: Timestamp(clock),
+            ContextReply::Missing(it) => {
+                let found = self.context.missing.iter().find(|one| one.id == it.id);
+                let now = found.filter(|it| sees(who, it)).ok_or(Code::MissingNotFound)?;
+                let answer = now.answer.clone().filter(|_| it.answer.is_some());
+                ContextReply::Missing(Box::new(Missing { answer, ..now.clone() }))
+            }
+            other => other.clone(),
         };
-        let assembled = assembly::assemble(&request, &|text| Ok(approximate(text)));
-        let assembled = assembled.map_err(|error: Error| error.code())?;
-        let heading = Heading {
-            id: None,
-            session: &SessionId::new(self.about.session.as_str()).unwrap(),
-            created_by: &participant(who),
-            shows_hidden: name(who) == "admin" || name(who) == "orchestrator",
+        Ok((*revision, Reply::Context(reply)))
+    }
+
+    fn read_envelope(&self, who: &str, id: KeptId) -> Result<EnvelopeRead, Code> {
+        let envelope = self.envelope_for(who, id)?.for_auditors();
+        let mut injections = self.context.injections.clone();
+        injections.retain(|it| it.envelope == id);
+        Ok(EnvelopeRead { envelope, injections })
+    }
+
+    fn record_injection(&mut self, who: &str, it: &RecordInjection) -> Made {
+        self.envelope_for(who, it.envelope)?;
+        let at = self.about.changed_at;
+        let kept = Rc::make_mut(&mut self.context);
+        kept.last_injection += 1;
+        let injection = Injection {
+            number: kept.last_injection,
+            envelope: it.envelope,
+            place: it.place,
+            target: it.target,
+            at,
+            by: participant(who),
         };
-        let envelope = assembled.envelope(&request, &heading);
-        Ok(Assembled { id: None, envelope, text: assembled.text })
+        kept.injections.push(injection.clone());
+        let over = kept.injections.len().saturating_sub(INJECTIONS_MAX);
+        kept.injections.drain(..over);
+        Ok((it.envelope, ContextReply::Injection(Box::new(injection))))
+    }
+
+    fn report_missing(&mut self, who: &str, it: &ReportMissing) -> Made {
+        if let Some(id) = it.envelope {
+            self.envelope_for(who, id)?;
+        }
+        let open = self.context.missing.iter().filter(|it| it.answer.is_none());
+        if open.count() >= MISSING_MAX {
+            return Err(Code::EnvelopeLimit);
+        }
+        let (at, by) = (self.about.changed_at, participant(who));
+        let kept = Rc::make_mut(&mut self.context);
+        kept.last_missing += 1;
+        let id = KeptId::missing(kept.last_missing);
+        let ReportMissing { kind, text, envelope } = it.clone();
+        let missing = Missing { id, kind, text, envelope, at, by, answer: None };
+        kept.missing.push(missing.clone());
+        Ok((id, ContextReply::Missing(Box::new(missing))))
+    }
+
+    fn answer_missing(&mut self, who: &str, it: &AnswerMissing) -> Made {
+        let (at, by) = (self.about.changed_at, participant(who));
+        let missing = &mut Rc::make_mut(&mut self.context).missing;
+        let found = missing.iter_mut().find(|one| one.id == it.missing);
+        let found = found.filter(|it| sees(who, it)).ok_or(Code::MissingNotFound)?;
+        found.answer = Some(Answered { text: it.answer.clone(), at, by });
+        let answered = found.clone();
+        let is_past = |one: &Missing| one.answer.is_some() && one.id != it.missing;
+        while missing.iter().filter(|one| is_past(one)).count() >= MISSING_MAX {
+            let oldest = missing.iter().position(is_past).unwrap();
+            missing.remove(oldest);
+        }
+        Ok((it.missing, ContextReply::Missing(Box::new(answered))))
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use shared_context_core::{
     Code, Key, Label, Line, Participant, Reply,
     audit::AuditAction,
+    context::kept::Part,
     digest::sha256,
     port::Revision,
     reply::Redacted,
@@ -20,6 +21,9 @@ use super::{
     changes::Transition,
     state::{Model, StoredEntry, StoredSnapshot},
 };
+
+/// The fewest bytes of a value that is also redacted inside of other texts.
+const SECRET_BYTES_MIN: usize = 4;
 
 impl Model {
     /// Takes a snapshot.
@@ -148,8 +152,8 @@ impl Model {
         if meant.is_empty() {
             return (Err(Code::KeyNotFound), None);
         }
-        let fresh = meant.iter().filter(|it| !it.entry.is_redacted);
-        let digests: BTreeSet<String> = fresh.map(|it| sha256(&it.value)).collect();
+        let fresh: Vec<&StoredEntry> = meant.iter().filter(|it| !it.entry.is_redacted).collect();
+        let digests: BTreeSet<String> = fresh.iter().map(|it| sha256(&it.value)).collect();
         let reply = |digests: BTreeSet<String>| {
             Reply::Redacted(Redacted { key: key.clone(), digests: digests.into_iter().collect() })
         };
@@ -183,6 +187,14 @@ impl Model {
             let tokens = snapshot.entries.values().map(|it| it.entry.value_tokens.0).sum();
             snapshot.info.totals.tokens = Tokens(tokens);
         }
+        let is_shown = |part: Option<&Part>, text: &str| {
+            let of = part.and_then(|it| it.entry.as_ref());
+            fresh.iter().any(|StoredEntry { entry, value }| {
+                of.is_some_and(|it| *it == (entry.key.clone(), entry.revision))
+                    || value.len() >= SECRET_BYTES_MIN && text.contains(value)
+            })
+        };
+        next.redact_kept(reason, &is_shown);
         let (first, last) = (&meant[0], &meant[meant.len() - 1]);
         next.record(who, AuditAction::Redact, Some((last, first)));
         next.record_details(None, Some(reason));

@@ -4,14 +4,15 @@
 //! [`bucket`] is the entry point: a bucket, and the correct answer and effect of a command. Rounds
 //! have no model: their state is read from storage after each change and checked against
 //! invariants. The model leaves out warnings, exact token counts, and the audit records dropped
-//! after 4,096 commits. Tests of the core cover these. Scripts keep no envelopes.
+//! after 4,096 commits. Tests of the core cover these.
 //!
 //! Invariant: the model shares no rule with the core. It shares only the types of requests and
-//! replies, and the text of prompts.
+//! replies, the text of prompts, and the rules of an assembly.
 
 pub mod bucket;
 mod changes;
 mod context;
+mod envelopes;
 mod maintenance;
 mod reads;
 mod rounds;

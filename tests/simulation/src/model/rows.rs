@@ -50,9 +50,14 @@ pub fn check(rows: &Rows, session: Option<&Model>) -> Result<(), String> {
         None => row,
     };
     same("rounds", of("r/").into_iter().map(of_round), model.rounds.rows())?;
-    let missing = model.context.missing.iter().map(|it| format!("a/m/{:016x}", it.id.number));
-    let head = (!model.context.is_empty()).then(|| "a/head".to_owned());
-    same("the context pipeline", of("a/"), missing.chain(head))?;
+    let kept = &model.context;
+    let envelopes = kept.envelopes.iter().map(|it| ("e", it.number));
+    let injections = kept.injections.iter().map(|it| ("i", it.number));
+    let missing = kept.missing.iter().map(|it| ("m", it.id.number));
+    let numbered = envelopes.chain(injections).chain(missing);
+    let numbered = numbered.map(|(kind, number)| format!("a/{kind}/{number:016x}"));
+    let head = (!kept.is_empty()).then(|| "a/head".to_owned());
+    same("the context pipeline", of("a/"), numbered.chain(head))?;
     let others = [
         ("access", !model.config().access.is_empty()),
         ("meta", true),

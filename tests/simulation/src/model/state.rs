@@ -20,7 +20,7 @@ use shared_context_core::{
     time::Timestamp,
 };
 
-use super::rounds::Rounds;
+use super::{envelopes::document_bytes, rounds::Rounds};
 
 /// An expected answer: the revision and reply, or an error code.
 pub type Answer = Result<(Revision, Reply), Code>;
@@ -82,8 +82,10 @@ pub struct Model {
     pub answers: BTreeMap<(String, String), (Command, Answer)>,
     /// The rounds, as read from storage.
     pub rounds: Rounds,
-    /// The missing context.
-    pub context: KeptContext,
+    /// What is kept of the context pipeline.
+    pub context: Rc<KeptContext>,
+    /// The bytes of each kept envelope as a document, before redactions.
+    pub envelope_bytes: Vec<u64>,
     /// The first revision of the feed since the last update of the configuration that moved it.
     pub feed_from: u64,
 }
@@ -101,7 +103,8 @@ impl Model {
             changes: Vec::new(),
             answers: BTreeMap::new(),
             rounds: Rounds::default(),
-            context: KeptContext::default(),
+            context: Rc::default(),
+            envelope_bytes: Vec::new(),
             feed_from: revision,
         };
         model.record("admin", action, None);
@@ -300,7 +303,8 @@ impl Model {
         let mut model = Self::new(about, revision, AuditAction::ImportSession);
         let Portable { values, rounds, context, .. } = document;
         model.rounds = Rounds::of(rounds);
-        model.context = context;
+        model.envelope_bytes = context.envelopes.iter().map(document_bytes).collect();
+        model.context = Rc::new(context);
         let stored = |entry: Entry| {
             let value = values[&(entry.key.clone(), entry.revision)].clone();
             (entry.key.clone(), StoredEntry { entry, value })
@@ -342,7 +346,7 @@ impl Model {
                 })
                 .collect(),
             rounds: self.rounds.history().clone(),
-            context: self.context.clone(),
+            context: KeptContext::clone(&self.context),
             values: all.map(|it| (address(it), it.value.clone())).collect(),
         }
     }

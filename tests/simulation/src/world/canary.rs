@@ -15,6 +15,10 @@ impl World {
     pub(super) fn break_request(&self, request: &Request, caller: &mut Caller, sent: &mut Vec<u8>) {
         match self.canary {
             Some(Canary::IgnoresLimits) => caller.keys.clear(),
+            Some(Canary::ExportsToAll) if request.action() == "export_evidence" => {
+                "admin".clone_into(&mut caller.participant);
+                caller.keys.clear();
+            }
             Some(Canary::IgnoresRevocation) => caller.credential = None,
             Some(Canary::ForgetsExpiry) => {
                 if let Payload::Call(Value::Object(members)) = &request.payload {

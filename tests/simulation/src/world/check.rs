@@ -133,6 +133,9 @@ impl World {
         if !is_same {
             differs(shown(&expected), shown_answer(answer));
         }
+        if !self.is_comparing.get() {
+            self.counts.borrow_mut().note_envelope(&body);
+        }
         self.note_acknowledged(instance);
         let is_kept = self.depth.get() == 0 && !self.is_comparing.get();
         is_kept.then(|| expected_answer(&expected))

@@ -22,6 +22,10 @@ impl World {
                 nth,
                 json!({"action": "read_batch", "keys": self.keys(session)}),
             );
+            if let Some(last) = self.envelopes(session).iter().nth_back(1) {
+                let evidence = json!({"action": "export_evidence", "envelope": last});
+                self.compare_read(session, nth + 1, evidence);
+            }
             let since = self.bucket(session).latest().saturating_sub(1);
             self.compare_read(session, nth + 3, json!({"action": "changes", "since": since}));
         });
@@ -54,6 +58,11 @@ impl World {
         look(json!({"action": "prompt"}));
         for action in ["read_state", "read_deltas", "convergence"] {
             look(json!({"action": action}));
+        }
+        look(json!({"action": "list_missing"}));
+        for envelope in self.envelopes(session) {
+            look(json!({"action": "read_envelope", "envelope": envelope}));
+            look(json!({"action": "export_evidence", "envelope": envelope}));
         }
         for since in [0, now.saturating_sub(2), now.saturating_sub(1), now, now + 1] {
             look(json!({"action": "list_keys", "if_changed_since": since}));
@@ -96,6 +105,16 @@ impl World {
         let rows = bucket.map(|it| it.scan("c/", None, u32::MAX).unwrap_or_default());
         let rows = rows.unwrap_or_default().into_iter();
         rows.filter_map(|(row, _)| u64::from_str_radix(row.get(2..)?, 16).ok()).collect()
+    }
+
+    /// Returns the ids of the kept envelopes, of the last one that was evicted, and of one that is
+    /// still to come.
+    fn envelopes(&self, session: &str) -> Vec<String> {
+        let bucket = self.bucket(session);
+        let Some(model) = &bucket.session else { return Vec::new() };
+        let first = model.context.envelopes.first().map_or(1, |it| it.number);
+        let all = first.saturating_sub(1).max(1)..=model.context.last_envelope + 1;
+        all.map(|it| format!("ENV-{it}")).collect()
     }
 
     /// Returns the keys that the session allows.

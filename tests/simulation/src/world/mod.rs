@@ -365,7 +365,13 @@ impl World {
                 self.note("put", row.as_bytes());
                 self.note("bytes", bytes);
             }
-            Change::Delete(row) => self.note("delete", row.as_bytes()),
+            Change::Delete(row) => {
+                self.note("delete", row.as_bytes());
+                if row.starts_with("a/") {
+                    let what = format!("removed from {}", &row[.."a/e/".len()]);
+                    Counts::increment(&mut self.counts.borrow_mut().envelopes, &what);
+                }
+            }
             Change::DeletePrefix(rows) => self.note("delete all", rows.as_bytes()),
         }
     }

@@ -81,16 +81,17 @@ impl World {
     }
 
     /// Checks that the stored document size is not below the real one, except while expired entries
-    /// await cleanup, and that stored rounds match the model.
+    /// await cleanup, and that stored rounds and contexts match the model.
     fn check_stored(&self, session: &str) {
         let Ok(it) = self.exported(session) else { return };
-        if self
-            .bucket(session)
-            .session
-            .as_ref()
-            .is_some_and(|model| *model.rounds.history() != it.rounds)
-        {
-            self.fail("rounds", format!("{session} has others: {:?}", it.rounds));
+        if let Some(model) = &self.bucket(session).session {
+            if *model.rounds.history() != it.rounds {
+                self.fail("rounds", format!("{session} has others: {:?}", it.rounds));
+            }
+            if *model.context != it.context {
+                let what = format!("{:?}\n  must be {:?}", it.context, model.context);
+                self.fail("context", format!("{session} keeps {what}"));
+            }
         }
         let kv = self.kv.borrow();
         let bucket = kv.open(&format!("session/{session}")).unwrap();

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use shared_context_core::{
     Code, Command, ReadDeltas, Reply, RoundsCommand, RoundsReply,
     audit::AuditAction,
+    context::kept::Part,
     port::Revision,
     rounds::{
         BYTES_MAX_DEFAULT, Clip, Delta, DeltaOutcome, DeltaRead, DeltasPage, Json, KeptRound, Path,
@@ -77,6 +78,12 @@ impl Rounds {
         }
         let made = self.ended().find(|it| it.round.number == round)?;
         Some(made.state.as_ref()?.text().clone())
+    }
+
+    /// Returns the number and the text of the last state, if a round ended.
+    pub fn last_state(&self) -> Option<(u64, String)> {
+        let last = self.last();
+        (last > 0).then(|| (last, self.now().as_str().to_owned()))
     }
 
     /// Returns the current state, which deltas are proposed against.
@@ -184,7 +191,9 @@ impl Model {
             (RoundsCommand::Redact(it), _) => {
                 let texts = redaction::texts(self.rounds.history());
                 let replies = redaction::texts_of_replies(self.answers.values());
-                if !texts.iter().chain(&replies).any(|text| text.contains(it.text.as_str())) {
+                let kept = self.clone().redact_kept(&it.reason, &is_secret(it.text.as_str()));
+                let mut texts = texts.iter().chain(&replies);
+                if kept == 0 && !texts.any(|text| text.contains(it.text.as_str())) {
                     let none = RoundsRedacted { places: 0, markers: Vec::new() };
                     let reply = Reply::Rounds(RoundsReply::Redacted(none));
                     return only(Ok((Revision(self.revision), reply)));
@@ -221,9 +230,10 @@ impl Model {
             RoundsCommand::Redact(it) => {
                 let (before, secret) = (self.rounds.history(), it.text.as_str());
                 let replies = redaction::texts_of_replies(self.answers.values());
-                let reply = redaction::check(before, after.history(), secret, &replies)?;
+                let mut redacted = redaction::check(before, after.history(), secret, &replies)?;
                 redaction::redact_replies(self.answers.values_mut(), secret);
-                reply
+                redacted.places += self.redact_kept(&it.reason, &is_secret(it.text.as_str()));
+                RoundsReply::Redacted(redacted)
             }
             _ => change::check(&self.rounds, &after, request, who, self.about.changed_at)?,
         };
@@ -301,6 +311,11 @@ fn reported(outcome: Option<&DeltaOutcome>) -> Reported {
         Some("rejected") => Reported::Rejected,
         Some(_) => Reported::Refused,
     }
+}
+
+/// Returns true for each text of the context pipeline that contains `secret`.
+fn is_secret(secret: &str) -> impl Fn(Option<&Part>, &str) -> bool {
+    move |_, text| text.contains(secret)
 }
 
 fn is_limited(who: &str) -> bool {

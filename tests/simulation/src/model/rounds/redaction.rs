@@ -19,7 +19,7 @@ pub(super) fn check(
     after: &RoundHistory,
     secret: &str,
     replies: &[String],
-) -> Result<RoundsReply, String> {
+) -> Result<RoundsRedacted, String> {
     let (mut must, mut texts) = (texts(before), texts(after));
     let mut markers: Vec<String> =
         replies.iter().filter(|it| it.contains(secret)).map(|it| marker(it)).collect();
@@ -34,7 +34,7 @@ pub(super) fn check(
     let places = markers.len() as u32;
     markers.sort();
     markers.dedup();
-    Ok(RoundsReply::Redacted(RoundsRedacted { places, markers }))
+    Ok(RoundsRedacted { places, markers })
 }
 
 fn marker(text: &str) -> String {
