@@ -2,9 +2,14 @@
 
 use rand::RngExt as _;
 use serde_json::{Value, json};
+use shared_context_core::context::kept::ENVELOPES_MAX;
 
 use super::Generator;
-use crate::{fixtures::CALLERS, model::Model};
+use crate::{
+    fixtures::CALLERS,
+    model::Model,
+    script::{Call, Event, EventKind, NthCall, Payload, Request, Step},
+};
 
 impl Generator {
     /// Returns a request to the context pipeline and the index of its caller.
@@ -22,6 +27,22 @@ impl Generator {
             20 => (anyone, json!({"action": "list_missing"})),
             _ => (self.mostly(participant), self.missing_context(model)),
         }
+    }
+
+    /// Returns events that repeat a kept assembly until every older envelope is evicted, for few of
+    /// these requests.
+    pub(super) fn burst(&mut self, request: &Request) -> Option<Vec<Event>> {
+        let Payload::Call(call) = &request.payload else { return None };
+        if call.get("keep").is_none() || !self.chance(0.03) {
+            return None;
+        }
+        let mut call = call.clone();
+        // Each of them keeps an envelope of its own.
+        call.as_object_mut()?.remove("request_id");
+        let again = Request { payload: Payload::Call(call), ..request.clone() };
+        let kind = EventKind::Meanwhile(Step::Ask(Box::new(again)));
+        let event = Event { at: NthCall(Call::Answer, 1), kind };
+        Some(vec![event; ENVELOPES_MAX + 1])
     }
 
     /// Returns the id of an envelope: mostly of a kept one, sometimes of one that was evicted or

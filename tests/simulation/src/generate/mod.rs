@@ -119,7 +119,10 @@ impl Generator {
             during: Vec::new(),
         };
         self.remember(&request);
-        let during = self.during(world, depth);
+        let during = match self.burst(&request) {
+            Some(burst) if depth == 0 => burst,
+            _ => self.during(world, depth),
+        };
         Step::Ask(Box::new(Request { during, ..request }))
     }
 

@@ -126,6 +126,12 @@ impl Generator {
     }
 
     fn delta_of_round(&mut self) -> Value {
+        if self.chance(0.3) {
+            // One term, so that a later round finds it bound to something else.
+            let concept = format!("c:{}", self.rng.random_range(0..5));
+            let path = "$.bindings.customer";
+            return json!({"operation": "add", "path": path, "value": concept, "provenance": "as seen"});
+        }
         let (path, value) = self.path_and_value();
         let operation = self.pick(&["add", "add", "add", "modify", "modify", "remove"]);
         let mut delta = json!({"operation": operation, "path": path, "provenance": "as seen"});
