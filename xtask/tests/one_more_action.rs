@@ -29,6 +29,7 @@ const ACTION: &[Edit] = &[
         "    /// Counts the rounds that ended.\n    Count,\n",
     ),
     (COMMANDS, "    /// To `Redact`.", "    /// To `Count`.\n    Counted(u64),\n"),
+    (COMMANDS, "            Self::Deltas(_) |", "            Self::Counted(_) => None,\n"),
     (
         RULES,
         "            Command::Redact(redact) =>",
