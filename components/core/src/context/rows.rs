@@ -4,10 +4,9 @@
 //! `a/i/<number>` an injection, `a/m/<number>` missing context.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::{
-    assembly::Rules,
+    assembly::{self, Rules},
     kept::{Answer, Content, Injection, KeptEnvelope, KeptId, Missing, Part},
     kinds::{MissingKind, Place, Target},
     request::{AnswerMissing, AssembleContext, Command, RecordInjection, ReportMissing},
@@ -112,7 +111,9 @@ pub(crate) fn encode_envelope(it: &KeptEnvelope) -> Result<Vec<u8>, Error> {
 pub(crate) fn decode_envelope(bytes: &[u8]) -> Result<KeptEnvelope, Error> {
     let it: EnvelopeRecord = decode(bytes)?;
     // Replies have it as it is.
-    serde_json::from_slice::<Map<String, Value>>(it.head.as_bytes()).map_err(damaged)?;
+    if !assembly::is_object(&it.head) {
+        return Err(damaged("an envelope that is no JSON"));
+    }
     let part = |it: PartRecord| {
         let entry =
             it.entry.map(|(key, revision)| Ok::<_, Error>((stored_key(&key)?, Revision(revision))));

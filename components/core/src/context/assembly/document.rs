@@ -3,7 +3,7 @@
 //! It is written in canonical form (RFC 8785) from the beginning, so that its digest needs no other
 //! writer. It has the digests of all texts, but no text.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Assembly, Candidate, Previous, PreviousBlock, Ranking, Request, Segment};
 use crate::{
@@ -303,6 +303,11 @@ impl Previous {
             usable: Tokens(u32::try_from(usable).unwrap_or(u32::MAX)),
         }
     }
+}
+
+/// Returns true if `envelope` is a JSON object.
+pub(crate) fn is_object(envelope: &str) -> bool {
+    serde_json::from_slice::<Map<String, Value>>(envelope.as_bytes()).is_ok()
 }
 
 fn number(count: usize) -> u64 {

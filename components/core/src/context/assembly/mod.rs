@@ -36,6 +36,7 @@ use crate::{
 };
 
 pub use blocks::Block;
+pub(crate) use document::is_object;
 pub use document::{ENVELOPE_FORMAT, Heading};
 pub use rank::Ranking;
 
