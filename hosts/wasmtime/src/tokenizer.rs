@@ -40,7 +40,7 @@ mod definitions;
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use proptest::{prop_assert_eq, proptest};
 

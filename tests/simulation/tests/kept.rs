@@ -1,5 +1,7 @@
 //! The limits of what a session keeps of the context pipeline, which no seed reaches.
 
+#![expect(clippy::expect_used, reason = "a test")]
+
 use serde_json::{Value, json};
 use shared_context_simulation::{counts::Counts, run, script::Script};
 
@@ -22,10 +24,9 @@ fn ask(call: &Value) -> Value {
 
 /// Returns one step with all these calls in it, so that everything is checked once.
 fn at_once(calls: &[Value]) -> Value {
-    let mut step = ask(&json!({"action": "list_keys"}));
     let during = calls.iter().map(|it| json!({"at": "answer 1", "do": {"meanwhile": ask(it)}}));
-    step["ask"]["during"] = during.collect();
-    step
+    json!({"ask": {"as": "orchestrator", "session": "alpha", "call": {"action": "list_keys"},
+        "during": during.collect::<Vec<_>>()}})
 }
 
 #[test]

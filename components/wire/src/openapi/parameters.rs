@@ -137,6 +137,7 @@ fn session() -> [Parameter; 11] {
             "Only missing context in this state.",
         ),
         query("participant", of_form(PARTICIPANT), "Whose prompt; the caller's own when absent."),
+        query("task", json!({"type": "string"}), "Begin with what matters most for this task."),
         query(
             "max_tokens",
             json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}),

@@ -102,17 +102,18 @@ pub(crate) struct PromptArguments {
 #[command(after_help = "\
 Examples:
   shared-context context ticket-7 --max-tokens 2000
+  shared-context context ticket-7 --task 'Which limit holds?'
   shared-context context ticket-7 --as subagent:review > context.md
 
 With --task, what matters most for it comes first; otherwise decisions and
-constraints, then the rest, each newest first. Each entry has its writer and stands
-between fences. What does not fit is named.")]
+constraints, then the rest, each newest first. Each entry has its writer and
+stands between fences. What does not fit is named.")]
 pub(crate) struct ContextArguments {
     /// The session [default: the one of `SHARED_CONTEXT_SESSION` or of the profile]
     #[arg(default_value = SessionName::DEFAULT, hide_default_value = true)]
     session: SessionName,
     /// Begin with what matters most for this task
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, env = "SHARED_CONTEXT_CONTEXT_TASK", value_name = "TEXT")]
     task: Option<String>,
     /// Its budget [default: 2000]
     #[arg(long, env = "SHARED_CONTEXT_MAX_TOKENS", value_name = "N", value_parser = number)]
