@@ -88,7 +88,7 @@ fn tool_sets() -> String {
 }
 
 /// Returns the query parameters about the content of one session.
-fn session() -> [Parameter; 11] {
+fn session() -> [Parameter; 12] {
     let mut after = query(
         "after",
         json!({"type": "integer", "minimum": 0, "maximum": u64::MAX}),
