@@ -122,8 +122,8 @@ impl Stage {
             Self::Workers => workerd::check(workspace, &[]),
             Self::Spin => spin::check::check(workspace, &[]),
             Self::Doc => {
-                let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
-                process::run(doc.env("RUSTDOCFLAGS", "--deny warnings"))
+                let mut doc = cargo(&["doc", "--no-deps"]);
+                process::run(doc.args(workspace.products()).env("RUSTDOCFLAGS", "--deny warnings"))
             }
             Self::Deny => cargo_deny::check(workspace, selection.advisories),
         }
@@ -194,8 +194,8 @@ pub(crate) fn setup(workspace: &Workspace) -> Result<()> {
 /// the linker of WebAssembly accepts the names that they export.
 fn lint_libraries(workspace: &Workspace) -> Result<()> {
     let mut clippy = workspace.cargo();
-    clippy.args(["clippy", "--workspace", "--lib", "--", "--deny", "warnings"]);
-    process::run(&mut clippy)
+    clippy.arg("clippy").args(workspace.products());
+    process::run(clippy.args(["--lib", "--", "--deny", "warnings"]))
 }
 
 /// Checks what takes a minute once it is built, and stops at the first fault.

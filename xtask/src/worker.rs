@@ -31,7 +31,7 @@ const WORKER: Crate = Crate {
     about: "the Worker",
     package: "shared-context-cloudflare",
     feature: None,
-    profile: "worker",
+    profile: "component",
     // One instance serves all requests, and JavaScript calls it from within its calls.
     stack_bytes: 256 * 1024,
 };

@@ -14,8 +14,8 @@ use crate::{
     wasm_target::TARGET,
 };
 
-/// The section of a component that names what is in it, for people who look inside.
-const NAMES: &str = "component-name";
+/// The sections of a module and of a component that are for people who look inside, and for tools.
+const FOR_PEOPLE: [&str; 4] = ["component-name", "name", "producers", "target_features"];
 
 /// What a module is wrapped by.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Contract {
 impl Contract {
     /// Makes a validated component of `module`, which was compiled of `made_of`.
     pub(crate) fn wrap(&self, made_of: &Crate, module: &Module) -> Result<Vec<u8>> {
-        let component = self.component(&module.bytes)?;
+        let component = self.component(&stripped(&module.bytes)?)?;
         let foreign = self.foreign_imports(&World::of(&component)?);
         if !foreign.is_empty() {
             bail!(
@@ -43,7 +43,7 @@ impl Contract {
             );
         }
         module.refuse_paths(&component, made_of.about)?;
-        without_names(&component)
+        stripped(&component)
     }
 
     fn component(&self, module: &[u8]) -> Result<Vec<u8>> {
@@ -61,20 +61,20 @@ impl Contract {
     }
 }
 
-/// `component` without the section [`NAMES`], as the module in it is stripped of its own.
-fn without_names(component: &[u8]) -> Result<Vec<u8>> {
+/// Returns a module or a component without its sections [`FOR_PEOPLE`].
+fn stripped(wasm: &[u8]) -> Result<Vec<u8>> {
     const HEADER_BYTES: usize = 8;
     const CUSTOM: u8 = 0;
-    let mut reader = BinaryReader::new(component, 0);
+    let mut reader = BinaryReader::new(wasm, 0);
     let mut kept = reader.read_bytes(HEADER_BYTES)?.to_vec();
     while !reader.eof() {
         let start = reader.current_position();
         let (id, size) = (reader.read_u8()?, usize::try_from(reader.read_var_u32()?)?);
         let content = reader.read_bytes(size)?;
-        if id == CUSTOM && BinaryReader::new(content, 0).read_string()? == NAMES {
+        if id == CUSTOM && FOR_PEOPLE.contains(&BinaryReader::new(content, 0).read_string()?) {
             continue;
         }
-        kept.extend(component.get(start..reader.current_position()).unwrap_or_default());
+        kept.extend(wasm.get(start..reader.current_position()).unwrap_or_default());
     }
     Ok(kept)
 }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_component_without_names_is_the_same_component() {
+    fn a_stripped_component_is_the_same_component() {
         let mut resolve = Resolve::default();
         let text = "package a:b; interface c { d: func() -> string; } world w { export c; }";
         let package = resolve.push_source("test.wit", text).unwrap();
@@ -152,13 +152,17 @@ mod tests {
         let mut module = dummy_module(&resolve, world, ManglingAndAbi::Standard32);
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false)
             .unwrap();
+        // A custom section with the names of functions, of which there are none.
+        let bare = module.clone();
+        module.extend(b"\0\x05\x04name");
+        assert_eq!(stripped(&module).unwrap(), bare);
         let named = CONTRACT.component(&module).unwrap();
-        let contains = |bytes: &[u8]| bytes.windows(NAMES.len()).any(|it| it == NAMES.as_bytes());
+        let contains = |bytes: &[u8]| bytes.windows(14).any(|it| it == b"component-name");
         assert!(contains(&named));
-        let kept = without_names(&named).unwrap();
+        let kept = stripped(&named).unwrap();
         assert!(!contains(&kept));
         assert_eq!(World::of(&kept).unwrap().exports(), ["a:b/c"]);
-        assert!(without_names(&named[..named.len() - 1]).is_err());
+        assert!(stripped(&named[..named.len() - 1]).is_err());
     }
 
     #[test]
