@@ -16,7 +16,8 @@ pub struct Counts {
     pub answers: BTreeMap<String, u64>,
     /// Faults that took effect, by kind and call.
     pub faults: BTreeMap<String, u64>,
-    /// What happened to the texts of kept envelopes, and to what a limit removed.
+    /// Withheld and redacted texts of kept envelopes, and rows of the context pipeline that were
+    /// removed.
     pub envelopes: BTreeMap<String, u64>,
     /// Requests that ran while another request waited for its host.
     pub overlaps: u64,
@@ -51,7 +52,7 @@ impl Counts {
         }
     }
 
-    /// Counts the texts that a reply shows of a kept envelope no more.
+    /// Counts the withheld and redacted texts of the kept envelope in a reply.
     pub fn note_envelope(&mut self, reply: &Value) {
         let parts = reply.get("parts").and_then(Value::as_array);
         let text = reply.get("text").and_then(Value::as_str).filter(|_| reply.get("id").is_some());

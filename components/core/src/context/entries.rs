@@ -5,7 +5,7 @@ use crate::{
     store::Entry,
 };
 
-/// What the id of an item begins with that is the value of an entry.
+/// The prefix of the ids of items that are values of entries.
 const PREFIX: &str = "entry:";
 
 /// Returns the value of an entry as an item.

@@ -8,11 +8,16 @@
 //! - The same entries and budget give the same bytes, so that prompt caches hold.
 //! - A value is between fences that it does not contain. It cannot pass for another entry.
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use super::{assembly, entries};
 use crate::{
-    Error, fence, item::Item, key::Key, order::sorted, store::Entry, time::Timestamp,
+    Error, fence,
+    item::Item,
+    key::Key,
+    order::{map, sorted},
+    store::Entry,
+    time::Timestamp,
     tokens::Tokens,
 };
 
@@ -58,7 +63,7 @@ struct Candidate {
 
 /// Renders `entries`, as many as fit `max_tokens` as counted by `count`: those first that matter most
 /// for the task. Without a task, decisions and constraints come first, then the others, each newest
-/// first. `value` loads the value of an entry.
+/// first. `task` comes with the current time. `value` loads the value of an entry.
 ///
 /// # Errors
 ///
@@ -71,15 +76,21 @@ pub fn render(
     count: impl Fn(&str) -> Result<Tokens, Error>,
     max_tokens: Tokens,
 ) -> Result<RenderedContext, Error> {
+    // A task is compared with all values; what is shown of them is not loaded twice.
+    let mut loaded = BTreeMap::new();
     let entries = match task {
         None => sorted(entries, |a, b| rank(a).cmp(&rank(b))),
         Some((task, now)) => {
             let items = entries.iter().map(|it| Ok(entries::item(it, value(it)?)));
             let items: Vec<Item> = items.collect::<Result<_, Error>>()?;
+            let texts = entries.iter().zip(&items);
+            loaded =
+                map(texts.filter_map(|(it, item)| Some((it.key.clone(), item.text()?.to_owned()))));
             let order = assembly::order(task, &items, now);
             order.iter().filter_map(|it| entries.get(*it).cloned()).collect()
         }
     };
+    let value = |it: &Entry| loaded.get(&it.key).map_or_else(|| value(it), |text| Ok(text.clone()));
     let mut candidates: Vec<Candidate> =
         entries.into_iter().map(|entry| Candidate { entry, value: None }).collect();
     select(&mut candidates, &value, &count, max_tokens)?;
@@ -247,6 +258,26 @@ mod tests {
             ranked(&["constraints", "decisions_made", "indecision", "scope", "inv:decision_2"]),
             "inv:decision_2 decisions_made constraints scope indecision"
         );
+    }
+
+    /// A value was once loaded twice: to compare it with the task, and to show it.
+    #[test]
+    fn a_task_orders_entries_and_loads_each_value_once() {
+        let values = ["The pool has five connections.", "Retries stop after five minutes."];
+        let entries = vec![entry("a", 0, values[0]), entry("b", 1, values[1])];
+        let loads = std::cell::Cell::new(0);
+        let value = |it: &Entry| {
+            loads.set(loads.get() + 1);
+            Ok(values[usize::try_from(it.revision.0).unwrap()].to_owned())
+        };
+        let keys = |task| {
+            let count = |text: &str| Ok(approximate(text));
+            let it = render(Some((task, Timestamp(0))), entries.clone(), value, count, Tokens(200));
+            it.unwrap().keys.iter().map(|it| it.as_str().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(keys("When do retries stop?"), ["b", "a"]);
+        assert_eq!(keys("How many connections has the pool?"), ["a", "b"]);
+        assert_eq!(loads.get(), 4);
     }
 
     /// With thousands of keys the text names a few of them and stays within its budget.

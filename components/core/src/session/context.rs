@@ -22,7 +22,7 @@ use crate::{
     rounds::stored::StoredRounds,
 };
 
-/// What the id of the item begins with that is the state after a round.
+/// The prefix of the id of the item that is the state after a round.
 const ROUND: &str = "round:";
 
 /// The candidates of an assembly: those of the client, then those of the session.

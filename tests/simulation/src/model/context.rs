@@ -14,10 +14,10 @@ use shared_context_core::{
 
 use super::{
     changes::Transition,
-    state::{Answer, Model, participant},
+    state::{Answer, Model, is_limited, participant},
 };
 
-/// What a change made, with its id for the audit trail.
+/// The reply to a change, with the id for its audit record.
 pub(super) type Made = Result<(KeptId, ContextReply), Code>;
 
 impl Model {
@@ -164,5 +164,5 @@ impl Model {
 
 /// Returns true if `who` sees this missing context: a limited credential sees its own.
 fn sees(who: &str, it: &Missing) -> bool {
-    !who.contains(" only ") || it.by == participant(who)
+    !is_limited(who) || it.by == participant(who)
 }

@@ -20,7 +20,7 @@ use shared_context_core::{
 
 use super::{
     context::Made,
-    state::{Model, name, participant, sees_all},
+    state::{Model, is_limited, name, participant, sees_all},
 };
 
 /// The bytes of a part besides its texts, in a document.
@@ -250,8 +250,4 @@ pub(super) fn document_bytes(it: &KeptEnvelope) -> u64 {
     };
     let frame = it.head.len() as u64 + string(&it.open) + string(&it.close);
     frame + it.parts.iter().map(part).sum::<u64>()
-}
-
-fn is_limited(who: &str) -> bool {
-    who.contains(" only ")
 }

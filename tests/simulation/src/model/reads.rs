@@ -21,7 +21,8 @@ use shared_context_core::{
 };
 
 use super::state::{
-    Answer, ChangeRecord, EndedEntry, Model, StoredEntry, StoredSnapshot, is_like, sees_all,
+    Answer, ChangeRecord, EndedEntry, Model, StoredEntry, StoredSnapshot, is_like, is_limited,
+    sees_all,
 };
 
 /// Reads of a session view at one time, without expired entries.
@@ -33,7 +34,7 @@ impl Model {
         let seen = |it: &&StoredEntry| self.may_see(who, &it.entry.key, &it.entry.access);
         let entries = self.entries.values().filter(seen).filter(is_asked_for);
         // A credential for some keys learns nothing of the others.
-        let total_tokens = if who.contains(" only ") {
+        let total_tokens = if is_limited(who) {
             let seen = entries.clone().map(|it| it.entry.value_tokens);
             seen.fold(Tokens(0), Tokens::plus)
         } else {
@@ -170,7 +171,7 @@ impl Model {
 
     /// Returns the same for `who`: a credential for some keys gets the totals of those.
     pub fn show_to(&self, who: &str) -> SessionInfo {
-        if !who.contains(" only ") {
+        if !is_limited(who) {
             return self.show();
         }
         let seen = |it: &&StoredEntry| self.may_see(who, &it.entry.key, &it.entry.access);
@@ -181,7 +182,7 @@ impl Model {
     /// Returns the metadata of a snapshot for `who`.
     fn snapshot_info(&self, who: &str, snapshot: &StoredSnapshot) -> SnapshotInfo {
         let mut info = snapshot.info.clone();
-        if who.contains(" only ") {
+        if is_limited(who) {
             info.totals = totals(self.visible_of(who, &snapshot.entries).values().copied());
         }
         info

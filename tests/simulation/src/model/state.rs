@@ -82,7 +82,7 @@ pub struct Model {
     pub answers: BTreeMap<(String, String), (Command, Answer)>,
     /// The rounds, as read from storage.
     pub rounds: Rounds,
-    /// What is kept of the context pipeline.
+    /// The envelopes, injections and missing context.
     pub context: Rc<KeptContext>,
     /// The bytes of each kept envelope as a document, before redactions.
     pub envelope_bytes: Vec<u64>,
@@ -355,6 +355,11 @@ impl Model {
 /// Returns the participant's name without its keys.
 pub fn name(who: &str) -> &str {
     who.split_once(" only ").map_or(who, |(name, _)| name)
+}
+
+/// Returns true if the credential of `who` is limited to some keys.
+pub fn is_limited(who: &str) -> bool {
+    who.contains(" only ")
 }
 
 /// Returns the index of the last version by another writer than the one that ended the newest

@@ -29,7 +29,6 @@ use crate::{
     budget::{Budget, Limit, Omission, Overrun, Size},
     closed_list::closed_list,
     item::{self, Item, Kind, ListedKind, Target},
-    order::sorted,
     text::Score,
     time::Timestamp,
     tokens::Tokens,
@@ -294,15 +293,10 @@ pub(crate) fn order(task: &str, items: &[Item], now: Timestamp) -> Vec<usize> {
     let request = Request { task, items, rules, previous, now };
     let mut omissions = vec![None; items.len()];
     let rankings = rank::rank(&request, &fixed(items, rules), &mut omissions);
-    let standing = |place: usize| Some((rankings.get(place)?.as_ref()?, items.get(place)?));
-    sorted((0..items.len()).collect(), |a: &usize, b: &usize| {
-        let is_omitted = |place: usize| omissions.get(place).is_some_and(Option::is_some);
-        let by_rank = || match (standing(*a), standing(*b)) {
-            (Some(a), Some(b)) => rank::compare(rules.rank_by, a, b),
-            _ => a.cmp(b),
-        };
-        is_omitted(*a).cmp(&is_omitted(*b)).then_with(by_rank)
-    })
+    let is_left = |place: &usize| omissions.get(*place).is_some_and(Option::is_none);
+    let (left, omitted): (Vec<_>, Vec<_>) = (0..items.len()).partition(is_left);
+    let in_order = |places| rank::in_order(rules.rank_by, items, &rankings, places);
+    [in_order(left), in_order(omitted)].concat()
 }
 
 /// Returns which items are always shown: instructions and policies, pinned items, and the last

@@ -148,8 +148,22 @@ fn load(
     }
 }
 
+/// Returns the candidates at `places` in the order in which they are taken.
+pub(super) fn in_order(
+    rank_by: RankBy,
+    items: &[Item],
+    rankings: &[Option<Ranking>],
+    places: Vec<usize>,
+) -> Vec<usize> {
+    let ranked = |place: usize| Some((rankings.get(place)?.as_ref()?, items.get(place)?));
+    sorted(places, |a, b| match (ranked(*a), ranked(*b)) {
+        (Some(one), Some(other)) => compare(rank_by, one, other),
+        _ => a.cmp(b),
+    })
+}
+
 /// Compares two candidates of a request: the one that is taken first is less.
-pub(super) fn compare(rank_by: RankBy, a: (&Ranking, &Item), b: (&Ranking, &Item)) -> Ordering {
+fn compare(rank_by: RankBy, a: (&Ranking, &Item), b: (&Ranking, &Item)) -> Ordering {
     let key = |(ranking, item): (&Ranking, &Item)| {
         let (score, relevance) = (Reverse(ranking.score.total()), Reverse(ranking.relevance));
         let tier = Loading::of(ranking.score.total());

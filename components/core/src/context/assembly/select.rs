@@ -10,7 +10,6 @@ use super::{Ranking, Request, Segment, rank, screen, too_small};
 use crate::{
     Error,
     budget::{Meter, Omission, Overrun, Size},
-    item::Item,
     order::{map, sorted},
     tokens::Tokens,
 };
@@ -158,22 +157,14 @@ impl Selection<'_> {
         positions: &BTreeMap<&str, usize>,
     ) -> Vec<Unit> {
         let Request { items, rules, previous, .. } = *self.request;
-        let ranked = |place: usize| -> Option<(&Ranking, &Item)> {
-            Some((self.rankings.get(place)?.as_ref()?, items.get(place)?))
-        };
         let standing = |place: usize| match items.get(place).map(|it| it.id.as_str()) {
             Some(id) if positions.contains_key(id) => Standing::Kept,
             Some(id) if previous.passed_over.contains(id) => Standing::PassedOver,
             _ => Standing::New,
         };
         let left = omissions.iter().enumerate().filter(|(_, it)| it.is_none());
-        let places =
-            sorted(left.map(|(place, _)| place).collect(), |a: &usize, b: &usize| {
-                match (ranked(*a), ranked(*b)) {
-                    (Some(one), Some(other)) => rank::compare(rules.rank_by, one, other),
-                    _ => a.cmp(b),
-                }
-            });
+        let left = left.map(|(place, _)| place).collect();
+        let places = rank::in_order(rules.rank_by, items, self.rankings, left);
         // The unit of each first item.
         let mut nths: Vec<Option<usize>> = vec![None; items.len()];
         let mut units: Vec<Unit> = Vec::new();

@@ -27,7 +27,7 @@ use shared_context_core::{
 
 use super::{
     bucket::ExpectedAnswer,
-    state::{Answer, Model, is_like, name},
+    state::{Answer, Model, is_like, is_limited, name},
 };
 
 /// The rounds of a session, as last read from storage.
@@ -316,10 +316,6 @@ fn reported(outcome: Option<&DeltaOutcome>) -> Reported {
 /// Returns true for each text of the context pipeline that contains `secret`.
 fn is_secret(secret: &str) -> impl Fn(Option<&Part>, &str) -> bool {
     move |_, text| text.contains(secret)
-}
-
-fn is_limited(who: &str) -> bool {
-    who.contains(" only ")
 }
 
 /// Returns true if a delta concerns `path` or a path below it.
