@@ -4,10 +4,13 @@ import hashlib, json, sys
 def digest(text):
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
+def canonical(value):
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
 def differences(evidence):
     envelope, parts = evidence["envelope"], evidence["parts"]
-    canonical = json.dumps(envelope, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    if digest(canonical) != evidence["digest"]:
+    document_digest = evidence.pop("document_digest")
+    if digest(canonical(envelope)) != evidence["digest"]:
         yield "the envelope does not have its digest"
     items = {item["id"]: item for item in envelope["items"]}
     blocks = envelope["assembly"]["blocks"]
@@ -24,6 +27,8 @@ def differences(evidence):
             yield f"{name}: the text does not have its digest"
         if digest(part["before"] + part.get("text", "") + part["after"]) != block["digest"]:
             yield f"{name}: the block does not have its digest"
+    if digest(canonical(evidence)) != document_digest:
+        yield "the document does not have its digest"
 
 found = list(differences(json.load(sys.stdin.buffer)))
 sys.exit("\n".join(found) if found else print("every digest is right"))

@@ -72,6 +72,13 @@ fn the_verifier_names_the_part_that_was_altered() {
     altered["envelope"]["budget"]["used"]["tokens"] = 1.into();
     let (is_right, printed) = verify(&altered).unwrap();
     assert!(!is_right && printed.starts_with("the envelope"), "{printed}");
+    for (member, value) in [("open", json!("")), ("close", json!("~")), ("injections", json!([1]))]
+    {
+        let mut altered = evidence.clone();
+        altered[member] = value;
+        let (is_right, printed) = verify(&altered).unwrap();
+        assert!(!is_right && printed.starts_with("the document"), "{member}: {printed}");
+    }
 }
 
 /// Runs the verifier on `evidence`; returns whether all is right, and what it printed. `None` if

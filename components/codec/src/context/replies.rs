@@ -1,13 +1,16 @@
 //! Replies of the context pipeline (spec 16).
 
 use serde::Serialize;
+use serde_json::Value;
 use shared_context_core::{
+    canonical,
     context::{
-        PlannedWindow, Reply, SampleEstimate, Share,
+        EnvelopeRead, PlannedWindow, Reply, SampleEstimate, Share,
         capacity::{Action, Trigger},
         kept::{Content, Injection, Missing, Part as KeptPart},
         plan::{ActiveUse, Part, Parts},
     },
+    digest,
     tokens::Tokens,
 };
 
@@ -186,6 +189,10 @@ pub(crate) struct EvidenceReply<'a> {
     injections: Vec<InjectionItem>,
     /// The session's revision.
     revision: u64,
+    /// The digest of all other members, computed like `digest`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(required, with = "String"))]
+    document_digest: Option<String>,
 }
 
 /// A part of the text that was shown. The digest of its block in the envelope is that of `before`,
@@ -314,17 +321,7 @@ pub(crate) fn encode(reply: &Reply, revision: u64) -> Vec<u8> {
             injections: it.injections.iter().map(injection).collect(),
             revision,
         }),
-        Reply::Evidence(it) => to_vec(&EvidenceReply {
-            format: EVIDENCE_FORMAT,
-            id: it.envelope.id().to_string(),
-            digest: it.envelope.digest(),
-            envelope: Envelope(&it.envelope.head),
-            open: &it.envelope.open,
-            parts: it.envelope.parts.iter().map(part).collect(),
-            close: &it.envelope.close,
-            injections: it.injections.iter().map(injection).collect(),
-            revision,
-        }),
+        Reply::Evidence(it) => to_vec(&evidence(it, revision)),
         Reply::Injection(it) => to_vec(&InjectionReply { injection: injection(it), revision }),
         Reply::Missing(it) => to_vec(&MissingReply { missing: missing(it), revision }),
         Reply::MissingList(it) => to_vec(&MissingListReply {
@@ -335,6 +332,25 @@ pub(crate) fn encode(reply: &Reply, revision: u64) -> Vec<u8> {
         // The session replaces them by what they refer to.
         Reply::KeptEnvelope(_) | Reply::KeptMissing(..) => Vec::new(),
     }
+}
+
+fn evidence(it: &EnvelopeRead, revision: u64) -> EvidenceReply<'_> {
+    let mut reply = EvidenceReply {
+        format: EVIDENCE_FORMAT,
+        id: it.envelope.id().to_string(),
+        digest: it.envelope.digest(),
+        envelope: Envelope(&it.envelope.head),
+        open: &it.envelope.open,
+        parts: it.envelope.parts.iter().map(part).collect(),
+        close: &it.envelope.close,
+        injections: it.injections.iter().map(injection).collect(),
+        revision,
+        document_digest: None,
+    };
+    let document: Option<Value> = serde_json::from_slice(&to_vec(&reply)).ok();
+    let canonical = document.and_then(|it| canonical::text(&it).ok());
+    reply.document_digest = canonical.map(digest::sha256);
+    reply
 }
 
 fn part(it: &KeptPart) -> PartItem<'_> {

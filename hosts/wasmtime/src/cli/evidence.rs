@@ -69,8 +69,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     let path = ["v1", "sessions", session, "context", "envelopes", envelope, "evidence"];
     let reply = server.send(&server.client.get(&path, &[]), Some(&bearer))?;
     if *verify {
-        let evidence: Evidence = parse(&reply, &server.client)?;
-        let checked = evidence.check().map_err(|difference| {
+        let evidence: Value = parse(&reply, &server.client)?;
+        let checked = check(evidence).map_err(|difference| {
             Problem::check(format!("{envelope}: {difference}"))
                 .next("without --verify the evidence is printed as it is")
         })?;
@@ -79,8 +79,21 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     if output.is_json { output.answer(&reply, || Ok(String::new())) } else { Output::exact(&reply) }
 }
 
+/// Computes every digest of an evidence document again. Returns what was checked, or what differs.
+fn check(mut document: Value) -> Result<String, String> {
+    let evidence = Evidence::deserialize(&document).map_err(|it| it.to_string())?;
+    let checked = evidence.check()?;
+    let digest = document.as_object_mut().and_then(|it| it.remove("document_digest"));
+    let canonical = canonical::text(&document).map_err(|it| it.to_string())?;
+    if digest.as_ref().and_then(Value::as_str) != Some(sha256(canonical).as_str()) {
+        return Err("the document does not have its digest".to_owned());
+    }
+    Ok(checked)
+}
+
 impl Evidence {
-    /// Computes every digest again. Returns what was checked, or what differs.
+    /// Computes the digests of the envelope and of its parts again. Returns what was checked, or what
+    /// differs.
     fn check(&self) -> Result<String, String> {
         let canonical = canonical::text(&self.envelope).map_err(|it| it.to_string())?;
         if sha256(&canonical) != self.digest {
@@ -135,7 +148,7 @@ impl Evidence {
         let missing = number(self.parts.len()).saturating_sub(texts);
         let rest = if missing == 0 { String::new() } else { format!(", {missing} without a text") };
         Ok(format!(
-            "{}: the envelope and {} have their digests{rest}",
+            "{}: the envelope, {} and the document have their digests{rest}",
             self.id,
             counted(texts, "part")
         ))
@@ -166,31 +179,36 @@ mod tests {
             "selection": {"candidates": [{"id": "a", "relevance": 0.8726}, {"id": "b", "relevance": 1}]},
             "task": {"digest": sha256("Why?")},
         });
-        json!({
-            "id": "ENV-1", "digest": sha256(canonical::text(&envelope).unwrap()),
+        let document = json!({
+            "open": "Data:\n", "id": "ENV-1", "digest": sha256(canonical::text(&envelope).unwrap()),
             "envelope": envelope, "parts": [
                 {"item": "a", "digest": sha256("Five."), "before": "### a\n", "text": "Five.", "after": "\n"},
                 {"item": "b", "digest": sha256("large"), "before": "### b\n", "after": ""},
                 {"digest": sha256("Why?"), "before": "", "text": "Why?", "after": "\n"},
             ],
-        })
+        });
+        signed(document)
     }
 
-    fn check(evidence: Value) -> Result<String, String> {
-        serde_json::from_value::<Evidence>(evidence).unwrap().check()
+    /// Returns the document with the digest that it then has.
+    fn signed(mut document: Value) -> Value {
+        document.as_object_mut().unwrap().remove("document_digest");
+        let digest = sha256(canonical::text(&document).unwrap());
+        document["document_digest"] = digest.into();
+        document
     }
 
     #[test]
     fn evidence_as_exported_has_its_digests() {
         assert_eq!(
             check(evidence()).unwrap(),
-            "ENV-1: the envelope and 3 parts have their digests"
+            "ENV-1: the envelope, 3 parts and the document have their digests"
         );
         let mut redacted = evidence();
         let part = redacted["parts"][0].as_object_mut().unwrap();
         part.remove("text");
         part.insert("redacted".to_owned(), "a password".into());
-        assert!(check(redacted).unwrap().ends_with(", 1 without a text"));
+        assert!(check(signed(redacted)).unwrap().ends_with(", 1 without a text"));
     }
 
     #[test]
@@ -214,6 +232,7 @@ mod tests {
             altered("/parts/2/digest", sha256("Who?").into()),
             "part 3 (the task) has another digest than the item of the envelope"
         );
+        assert_eq!(altered("/open", "".into()), "the document does not have its digest");
         assert_eq!(altered("/parts/0/text", Value::Null), "part 1 (a) has no text, and no reason");
         assert_eq!(
             altered("/parts", json!([])),
