@@ -32,6 +32,8 @@ const CONNECT_MAX: Duration = Duration::from_secs(3);
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// The longest silence on an event stream. A server sends a heartbeat every 15 seconds.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
+/// The longest address of a request, in bytes: what the library for HTTP takes.
+const ADDRESS_BYTES_MAX: usize = 65_534;
 const EVENT_STREAM: &str = "text/event-stream";
 /// The characters that are not percent-encoded in a path segment or a query value.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -165,8 +167,15 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// The server is unreachable.
+    /// The address is too long, or the server is unreachable.
     pub(crate) fn send(&self, call: &Call, bearer: Option<&Bearer>) -> Result<Answer, Problem> {
+        let length = call.path.len();
+        if length > ADDRESS_BYTES_MAX {
+            return Err(Problem::usage(format!(
+                "the address of the request has {length} bytes, at most {ADDRESS_BYTES_MAX} fit; \
+                 shorten the arguments"
+            )));
+        }
         let request = call.request(bearer);
         let sent = match &call.body {
             Some(body) => request
@@ -289,6 +298,15 @@ impl fmt::Debug for Bearer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// It was once said to hold characters that no request may.
+    #[test]
+    fn an_address_that_is_too_long_is_rejected_with_its_length() {
+        let client = Client::new("http://127.0.0.1:1", None).unwrap();
+        let call = client.get(&["context"], &[("task", "x".repeat(ADDRESS_BYTES_MAX))]);
+        let problem = client.send(&call, None).unwrap_err();
+        assert!(problem.message().contains("has 65566 bytes, at most 65534 fit"), "{problem:?}");
+    }
 
     #[test]
     fn an_address_without_http_is_refused_with_a_word() {
