@@ -119,6 +119,7 @@ fn assemblies_and_missing_context_are_the_same() {
     let comparable = |mut it: Value| {
         it["envelope"]["session"] = Value::Null;
         it["digest"] = Value::Null;
+        it["document_digest"] = Value::Null;
         it
     };
     let same = |typed: Answer, json: Value| {
