@@ -6,6 +6,8 @@
 //! an_order --nocapture` is the long form; with `SHARED_CONTEXT_HISTORY_SEED=N` the
 //! clients ask what they asked in the history N.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
 use std::path::Path;
 
 use shared_context_system::{
