@@ -51,7 +51,8 @@ impl Lie {
     }
 }
 
-/// Of so many requests that it could lie about it does about one.
+/// Of so many requests that it could lie about, it lies about the first: on a slow machine there may
+/// be fewer.
 const ONE_IN: usize = 10;
 
 /// The server in front.
@@ -217,7 +218,7 @@ impl Shared {
 
     /// Returns whether it lies about the request at hand.
     fn lies_now(&self) -> bool {
-        let is_lie = self.chances.fetch_add(1, Ordering::SeqCst) % ONE_IN == ONE_IN - 1;
+        let is_lie = self.chances.fetch_add(1, Ordering::SeqCst).is_multiple_of(ONE_IN);
         self.lies.fetch_add(usize::from(is_lie), Ordering::SeqCst);
         is_lie
     }
