@@ -7,7 +7,7 @@ use shared_context_core::{Command, Error, Role, ScopeKind};
 
 use crate::{
     action::{ActionInfo, Form, route::Published},
-    context, form,
+    compaction, context, form,
     json::ParseError,
     nearest::nearest_action,
     project,
@@ -22,6 +22,7 @@ pub fn actions() -> impl Iterator<Item = &'static ActionInfo> {
         store::snapshots::ACTIONS,
         rounds::ACTIONS,
         context::ACTIONS,
+        compaction::ACTIONS,
         session::ACTIONS,
         project::ACTIONS,
     ];
@@ -35,6 +36,7 @@ pub(crate) fn forms() -> impl Iterator<Item = (&'static ActionInfo, &'static For
         store::snapshots::FORMS,
         rounds::FORMS,
         context::FORMS,
+        compaction::FORMS,
         session::FORMS,
         project::FORMS,
     ];
@@ -48,6 +50,7 @@ pub fn published() -> impl Iterator<Item = (&'static ActionInfo, &'static Publis
         store::snapshots::PUBLISHED,
         rounds::PUBLISHED,
         context::PUBLISHED,
+        compaction::PUBLISHED,
         session::PUBLISHED,
         project::PUBLISHED,
     ];
@@ -96,15 +99,16 @@ pub fn command(kind: ScopeKind, role: Role, request: &[u8]) -> Result<Command, E
     })?
 }
 
-/// Builds the command to assemble a context from the JSON object of the request, without `action`.
+/// Builds the command of the session's action `name` from the JSON object of its request, without
+/// `action`.
 ///
 /// # Errors
 ///
-/// `MALFORMED_REQUEST`.
-pub fn assemble_json(request: &str) -> Result<Command, Error> {
+/// Those of [`command`].
+pub fn command_of(name: &str, request: &str) -> Result<Command, Error> {
     let members = request.trim_start().strip_prefix('{').unwrap_or(request);
     let comma = if members.trim_start().starts_with('}') { "" } else { "," };
-    let request = format!("{{\"action\":\"assemble_context\"{comma}{members}");
+    let request = format!("{{\"action\":\"{name}\"{comma}{members}");
     command(ScopeKind::Session, Role::Orchestrator, request.as_bytes())
 }
 

@@ -9,11 +9,13 @@
 mod action;
 mod actions;
 mod checks;
+mod compaction;
 mod context;
 mod failure;
 mod feed;
 mod form;
 mod invoke;
+mod item;
 mod json;
 mod nearest;
 mod project;
@@ -45,11 +47,11 @@ pub use shared_context_core::Code;
 /// Builders of commands for the typed interfaces. They share their checks with the JSON tool, so
 /// that both return the same errors.
 pub mod parts {
-    pub use crate::{checks::limit, store::input::*};
+    pub use crate::{actions::command_of, checks::limit, store::input::*};
 
     /// Builders of commands of the context pipeline.
     pub mod context {
-        pub use crate::{actions::assemble_json, context::input::*};
+        pub use crate::context::input::*;
     }
 
     /// Builders of commands on rounds.

@@ -69,6 +69,7 @@ fn of_sessions() -> Vec<Error> {
         Error::EnvelopeNotFound { id: "ENV-3".to_owned() },
         Error::MissingNotFound { id: "MIS-9".to_owned() },
         Error::BudgetTooSmall { limit: "tokens", needed: 1_840 },
+        Error::TargetUnreachable { target: Tokens(8_000), needed: Tokens(9_120) },
         Error::EnvelopeLimit {
             message: "200 reports of missing context are open, at most 200 may be; answer some of \
                       them first"

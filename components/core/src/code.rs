@@ -66,6 +66,8 @@ pub enum Code {
     SensitiveValue,
     /// See [`Error::BudgetTooSmall`].
     BudgetTooSmall,
+    /// See [`Error::TargetUnreachable`].
+    TargetUnreachable,
     /// See [`Error::VersionConflict`].
     VersionConflict,
     /// See [`RoundError::IdentityConflict`].
@@ -85,7 +87,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 38] = [
         Self::Unauthenticated,
         Self::MalformedRequest,
         Self::InvalidKey,
@@ -116,6 +118,7 @@ impl Code {
         Self::ValueTooLarge,
         Self::SensitiveValue,
         Self::BudgetTooSmall,
+        Self::TargetUnreachable,
         Self::VersionConflict,
         Self::IdentityConflict,
         Self::StoreFull,
@@ -159,6 +162,7 @@ impl Code {
             Self::ValueTooLarge => "VALUE_TOO_LARGE",
             Self::SensitiveValue => "SENSITIVE_VALUE",
             Self::BudgetTooSmall => "BUDGET_TOO_SMALL",
+            Self::TargetUnreachable => "TARGET_UNREACHABLE",
             Self::VersionConflict => "VERSION_CONFLICT",
             Self::IdentityConflict => "IDENTITY_CONFLICT",
             Self::StoreFull => "STORE_FULL",
@@ -204,6 +208,7 @@ impl Code {
             Self::ValueTooLarge => "the value is over the limit of one entry",
             Self::SensitiveValue => "the value looks like a secret or personal data",
             Self::BudgetTooSmall => "what must be shown does not fit the budget",
+            Self::TargetUnreachable => "what must be kept is over the target",
             Self::VersionConflict => "the entry is not as the condition says",
             Self::IdentityConflict => "the term is bound to another concept",
             Self::StoreFull => "the write would take the store over its limit",

@@ -4,7 +4,7 @@
 //! others. Values in a command are already validated. [`crate::reply`] has the replies.
 
 use crate::{
-    Error,
+    Error, compact,
     config::{Config, ConfigChange},
     context,
     key::{Key, Label, Line, Prefix, RequestId},
@@ -115,6 +115,8 @@ pub enum Command {
     Rounds(rounds::Command),
     /// An operation of the context pipeline.
     Context(context::Command),
+    /// An operation of compaction.
+    Compaction(compact::Command),
     /// Replaces the values of a key with their digests, in every place they are stored.
     Redact {
         /// The key.

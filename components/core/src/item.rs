@@ -7,6 +7,7 @@
 //! An item that passed [`Item::check`] has a valid id, at least one target, and a number of tokens.
 
 mod kinds;
+pub(crate) mod units;
 
 use std::collections::BTreeSet;
 
@@ -238,9 +239,14 @@ impl Item {
 /// [`Error::Malformed`] for the first of: more than [`ITEMS_MAX`] items, an invalid item, an id
 /// that an earlier item has.
 pub fn check_all(items: &[Item]) -> Result<(), Error> {
-    if !u32::try_from(items.len()).is_ok_and(|it| it <= ITEMS_MAX) {
+    check_up_to(items, ITEMS_MAX)
+}
+
+/// Validates the items of one request as [`check_all`] does, with a limit of its own.
+pub(crate) fn check_up_to(items: &[Item], max: u32) -> Result<(), Error> {
+    if !u32::try_from(items.len()).is_ok_and(|it| it <= max) {
         return Err(Error::malformed(format!(
-            "the request has {} items, at most {ITEMS_MAX} fit; send fewer of them",
+            "the request has {} items, at most {max} fit; send fewer of them",
             items.len()
         )));
     }

@@ -2,6 +2,7 @@
 
 use crate::{
     audit::AuditRecord,
+    compact,
     config::Config,
     context::{self, RenderedContext},
     key::{Key, Label},
@@ -86,6 +87,8 @@ pub enum Reply {
     RenderedContext(RenderedContext),
     /// The reply to `Context`.
     Context(context::Reply),
+    /// The reply to `Compaction`.
+    Compaction(compact::Reply),
     /// The reply to `Prompt`.
     Prompt(Rendered),
     /// The reply to `Audit`.

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::{spin::stubs::Stubs, wrap::World};
 
-    const CORE: [&str; 11] = [
+    const CORE: [&str; 12] = [
         "types",
         "sessions",
         "store",
@@ -113,6 +113,7 @@ mod tests {
         "changes",
         "rounds",
         "context",
+        "compaction",
         "projects",
         "prompt",
         "tool",

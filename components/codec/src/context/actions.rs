@@ -6,12 +6,13 @@ use super::replies::{
     WindowReply,
 };
 use super::{
-    forms::{BudgetForm, ItemForm, PartsForm, SharesForm, WindowForm},
+    forms::{BudgetForm, PartsForm, SharesForm, WindowForm},
     input::{self, AssembleInput, WindowInput},
 };
 use crate::{
     action::{ANYONE, PARTICIPANTS, declare::actions},
     checks,
+    item::ItemForm,
 };
 
 actions! {

@@ -17,8 +17,11 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use super::forms::{BudgetForm, ItemForm, WindowForm};
-use crate::checks;
+use super::forms::{BudgetForm, WindowForm};
+use crate::{
+    checks,
+    item::{self, ItemForm},
+};
 
 /// The triggers that a client reports. The system sees the others itself.
 pub(crate) const REPORTS: [Trigger; 5] = [
@@ -112,12 +115,7 @@ pub(crate) struct AssembleInput {
 ///
 /// `MALFORMED_REQUEST`.
 pub(crate) fn assemble(it: AssembleInput) -> Result<Command, Error> {
-    let (mut items, mut uncounted) = (Vec::with_capacity(it.items.len()), Vec::new());
-    for (place, form) in it.items.into_iter().enumerate() {
-        let (item, is_uncounted) = form.item()?;
-        uncounted.extend(is_uncounted.then_some(place));
-        items.push(item);
-    }
+    let (items, uncounted) = item::items(it.items)?;
     let defaults = Rules::default();
     let window = it.window.map(|it| {
         let window = it.window_tokens.map_or(WINDOW_TOKENS_DEFAULT, Tokens);

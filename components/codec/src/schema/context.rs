@@ -1,9 +1,10 @@
-//! Constraints of the requests of the context pipeline. Their members have names that mean something
+//! Constraints of the requests of the context pipeline and of compaction. Their members have names that mean something
 //! else in other requests.
 
 use serde_json::{Value, json};
 use shared_context_core::{
     budget::{BUDGET_BYTES_MAX, BUDGET_TOKENS_MAX},
+    compact::{self, AIM_TOKENS_MAX, SUMMARY_BYTES_MAX, TURNS_MAX, Weighting},
     context::{
         assembly::{Format, RankBy, TASK_BYTES_MAX},
         kept::MISSING_CHARS_MAX,
@@ -46,6 +47,13 @@ pub(super) fn of_member(action: &str, name: &str) -> Option<Value> {
         ("report_missing", "kind") => json!({"enum": MissingKind::NAMES}),
         ("report_missing", "text") | ("answer_missing", "answer") => sentence,
         ("answer_missing", "missing") => json!({"pattern": MISSING}),
+        ("extract" | "compact" | "check_summary", "items") => json!({"maxItems": TURNS_MAX}),
+        ("extract", "from") => json!({}),
+        ("compact", "task") => json!({"maxLength": compact::TASK_BYTES_MAX}),
+        ("compact", "target_tokens") => json!({"minimum": 1, "maximum": AIM_TOKENS_MAX.0}),
+        ("compact", "reduction_percent") => json!({"minimum": 1, "maximum": 99}),
+        ("compact", "weighting") => optional(&Weighting::NAMES),
+        ("check_summary", "summary") => json!({"maxLength": SUMMARY_BYTES_MAX}),
         _ => return None,
     })
 }
@@ -84,7 +92,10 @@ pub(super) fn of_definition(definition: &str, name: &str) -> Option<Value> {
         ("assembly_window", "window_tokens") => {
             json!({"minimum": 1, "maximum": WINDOW_TOKENS_MAX.0})
         }
-        ("context_item" | "context_budget" | "assembly_window", _) => json!({}),
+        ("conversation_position", "line") => json!({"minimum": 1}),
+        ("context_item" | "context_budget" | "assembly_window" | "conversation_position", _) => {
+            json!({})
+        }
         _ => return None,
     })
 }

@@ -159,6 +159,13 @@ pub enum Error {
         /// The least that the limit must be.
         needed: u64,
     },
+    /// What a compaction must keep is over its target.
+    TargetUnreachable {
+        /// The target.
+        target: Tokens,
+        /// The tokens of what must be kept.
+        needed: Tokens,
+    },
     /// The entry does not satisfy the condition of the request.
     VersionConflict {
         /// The key.
@@ -260,6 +267,7 @@ impl Error {
             Self::ValueTooLarge { .. } => Code::ValueTooLarge,
             Self::SensitiveValue { .. } => Code::SensitiveValue,
             Self::BudgetTooSmall { .. } => Code::BudgetTooSmall,
+            Self::TargetUnreachable { .. } => Code::TargetUnreachable,
             Self::VersionConflict { .. } => Code::VersionConflict,
             Self::StoreFull { .. } => Code::StoreFull,
             Self::Unread(_) | Self::Unstored(_) | Self::InDoubt(_) | Self::Overtaken => {
@@ -396,6 +404,12 @@ impl fmt::Display for Error {
                 f,
                 "the task and the items that are always shown need budget.{limit} of {needed} or \
                  more; raise it, or pin fewer items"
+            ),
+            Self::TargetUnreachable { target, needed } => write!(
+                f,
+                "what must be kept has {needed}, the target is {}; aim at {} or more, or \
+                 resolve issues and supersede decisions that no longer hold",
+                target.0, needed.0
             ),
             Self::VersionConflict { key, current_version: 0, .. } => write!(
                 f,

@@ -6,6 +6,7 @@
 //! [`Code::ALL`]: crate::Code::ALL
 
 mod changes;
+mod compaction;
 mod context;
 mod document;
 mod draft;
@@ -96,6 +97,7 @@ impl<B: Bucket> Request<'_, B> {
             }
             Command::Rounds(command) => it.rounds(command),
             Command::Context(command) => it.context(command),
+            Command::Compaction(command) => it.compaction(command),
             Command::Redact { key, revision, reason } => it.redact(key, *revision, reason),
             Command::Inspect => it.inspect(),
             Command::Export => it.export(),

@@ -1,6 +1,9 @@
 //! The interface `context`.
 
-use shared_context_codec::parts::context::{self as parts, WindowInput};
+use shared_context_codec::parts::{
+    command_of,
+    context::{self as parts, WindowInput},
+};
 use shared_context_core::context::plan;
 
 use super::{Answer, Caller, Result, perform_to_json};
@@ -26,7 +29,7 @@ impl Guest for Component {
     }
 
     fn assemble_context(session: String, caller: Caller, request: String) -> Result<Answer> {
-        perform_to_json(&session, caller, parts::assemble_json(&request))
+        perform_to_json(&session, caller, command_of("assemble_context", &request))
     }
 
     fn read_envelope(session: String, caller: Caller, envelope: String) -> Result<Answer> {

@@ -4,6 +4,7 @@
 //! their precedence are those of the JSON tool.
 
 mod changes;
+mod compaction;
 mod context;
 mod history;
 mod projects;

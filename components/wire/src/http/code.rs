@@ -15,7 +15,7 @@ pub(crate) struct Code {
 }
 
 /// Every code, in order of precedence; those of the wire and of hosts last.
-pub(crate) static CODES: [Code; 45] = [
+pub(crate) static CODES: [Code; 46] = [
     code("UNAUTHENTICATED", StatusCode::UNAUTHORIZED, "Credential missing or void"),
     code("MALFORMED_REQUEST", StatusCode::BAD_REQUEST, "Request not understood"),
     code("INVALID_KEY", StatusCode::BAD_REQUEST, "Not a key"),
@@ -54,6 +54,11 @@ pub(crate) static CODES: [Code; 45] = [
     code("VALUE_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE, "Value over the limit of one entry"),
     code("SENSITIVE_VALUE", StatusCode::UNPROCESSABLE_ENTITY, "Value looks like a secret"),
     code("BUDGET_TOO_SMALL", StatusCode::UNPROCESSABLE_ENTITY, "Budget too small for the task"),
+    code(
+        "TARGET_UNREACHABLE",
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "What must be kept is over the target",
+    ),
     code("VERSION_CONFLICT", StatusCode::CONFLICT, "Entry is not as the condition says"),
     code("IDENTITY_CONFLICT", StatusCode::CONFLICT, "Term is bound to another concept"),
     code("STORE_FULL", StatusCode::CONFLICT, "Store over its limit"),

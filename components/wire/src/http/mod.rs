@@ -404,7 +404,7 @@ fn too_large(endpoint: Endpoint) -> Failure {
             "delete snapshots of the session it came from, and export it once more"
         }
         Endpoint::ActionRoute(it) if it.action.system == System::Context => {
-            "send references in place of the largest texts"
+            "send references in place of the largest texts, or a conversation in pieces"
         }
         Endpoint::CallTool => {
             "an entry is far smaller: store the conclusion, not the material; the same request as \

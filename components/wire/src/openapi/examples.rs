@@ -99,6 +99,15 @@ fn requests() -> Vec<(&'static str, Value)> {
             json!({"action": "answer_missing", "missing": "MIS-1", "answer": "20, see pool.toml."}),
         ),
         (ANALYSIS, json!({"action": "list_missing", "state": "answered"})),
+        (ANALYSIS, json!({"action": "extract", "items": conversation()})),
+        (ANALYSIS, json!({"action": "compact", "items": conversation(), "target_tokens": 80})),
+        (
+            ANALYSIS,
+            json!({
+                "action": "check_summary", "items": conversation(),
+                "summary": "We use MySQL for orders.", "repair": true,
+            }),
+        ),
         (ORCHESTRATOR, round("open_round", open_round())),
         (LEGAL, round("propose_deltas", propose_deltas())),
         (ANALYSIS, round("propose_deltas", other_deltas())),
@@ -189,6 +198,20 @@ fn assemble_context() -> Value {
         "budget": {"tokens": 500},
         "keep": true,
     })
+}
+
+/// Returns a conversation that is too long.
+fn conversation() -> Value {
+    let listing: Vec<String> =
+        (1..60).map(|it| format!("{it:03} rows copied from orders to archive\n")).collect();
+    json!([
+        {"id": "m1", "kind": "user_message", "authority": "user",
+            "text": "Move the orders to another database. No more than 5 minutes offline."},
+        {"id": "m2", "kind": "session_history", "authority": "model",
+            "text": "DECISION: Use PostgreSQL 17 for orders. Rationale: reports need JSON."},
+        {"id": "t1", "kind": "tool_result", "authority": "tool_internal", "text": listing.concat()},
+        {"id": "m3", "kind": "user_message", "authority": "user", "text": "What is next?"},
+    ])
 }
 
 /// Returns a report of missing context.

@@ -69,6 +69,7 @@ pub(crate) mod interfaces {
         history = shared_context_core_history,
         snapshots = shared_context_core_snapshots,
         changes = shared_context_core_changes,
+        compaction = shared_context_core_compaction,
         context = shared_context_core_context,
         prompt = shared_context_core_prompt,
         rounds = shared_context_core_rounds,

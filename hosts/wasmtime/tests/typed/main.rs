@@ -8,6 +8,7 @@
 
 mod bench;
 mod changes;
+mod compaction;
 mod context;
 mod contract;
 mod forms;

@@ -15,7 +15,6 @@ mod document;
 mod rank;
 mod screen;
 mod select;
-mod units;
 
 use std::collections::BTreeSet;
 
@@ -251,7 +250,7 @@ pub fn assemble(
     let Request { items, rules, .. } = *request;
     let fixed = fixed(items, rules);
     let mut omissions = screen::screen(request, &fixed);
-    let units = units::units(items);
+    let units = item::units::units(items);
     screen::spread(items, &units, &mut omissions);
     let rankings = rank::rank(request, &fixed, &mut omissions);
     screen::spread(items, &units, &mut omissions);

@@ -83,7 +83,7 @@ fn hints_tell_readers_from_those_that_remove() {
 /// Actions of the JSON tool that no tool of MCP performs: those with an alternative (one entry is
 /// read by `read_batch`; prompts and the working memory as text are a prompt and a
 /// resource), and those for programs.
-const LEFT_OUT: [&str; 13] = [
+const LEFT_OUT: [&str; 16] = [
     "read",
     "write_batch",
     "prompt",
@@ -96,6 +96,9 @@ const LEFT_OUT: [&str; 13] = [
     "report_missing",
     "answer_missing",
     "list_missing",
+    "extract",
+    "compact",
+    "check_summary",
     "show_session",
 ];
 

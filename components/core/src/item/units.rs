@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::{item::Item, order::map};
+use super::Item;
+use crate::order::map;
 
 /// Returns for each item the place of the first item of its unit. An item without a pair is a unit
 /// of its own. Ids that no item has are ignored.
-pub(super) fn units(items: &[Item]) -> Vec<usize> {
+pub(crate) fn units(items: &[Item]) -> Vec<usize> {
     let mut firsts: Vec<usize> = (0..items.len()).collect();
     if items.iter().all(|it| it.pair.is_none()) {
         return firsts;

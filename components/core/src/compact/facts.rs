@@ -1,0 +1,328 @@
+//! The facts of a conversation as a compaction sees them: those that were extracted, and the lines
+//! of earlier digests.
+//!
+//! # Invariant
+//!
+//! Each fact belongs to a group: the facts with the same text. The result of a compaction needs the
+//! text of a group once.
+
+use std::collections::BTreeMap;
+
+use super::digest::{self, Line};
+use crate::{
+    extract::{Class, Extraction, Severity, Status},
+    item::{Authority, Item, Kind, ListedKind},
+};
+
+/// The score of a fact that no compaction may lose.
+const REQUIRED: u8 = 100;
+/// The score of a line of an earlier digest that is kept while there is room.
+const OPTIONAL: u8 = 60;
+/// The score of a modification that is not one of the last.
+const EARLIER_MODIFICATION: u8 = 40;
+/// A goal with a mark, such as `Success criteria:`, has its colon within these characters.
+const GOAL_MARK_CHARS: usize = 24;
+/// How many of the last modifications are never lost.
+pub(super) const MODIFICATIONS_KEPT: usize = 5;
+
+/// A fact, or a line of an earlier digest.
+#[derive(Debug, Clone)]
+pub(super) struct Fact<'a> {
+    /// The place of its item.
+    pub(super) item: usize,
+    /// Its text.
+    pub(super) text: &'a str,
+    /// Its class.
+    pub(super) class: Class,
+    /// Its score.
+    pub(super) score: u8,
+    /// Whether it holds: no later fact replaces or resolves it.
+    pub(super) holds: bool,
+    /// Where it was said first: an item and a line in it, from 1.
+    pub(super) source: String,
+    /// The authority of its source.
+    pub(super) authority: Authority,
+    /// The severity of an issue.
+    pub(super) severity: Option<Severity>,
+    /// Whether its author is named.
+    pub(super) has_author: bool,
+    /// The number of its group.
+    pub(super) group: usize,
+}
+
+/// The facts of a conversation.
+#[derive(Debug, Default)]
+pub(super) struct Facts<'a> {
+    /// The facts, in the order of their items.
+    pub(super) all: Vec<Fact<'a>>,
+    /// For each group, the place of its first fact in `all`, or of its first one that must be kept.
+    pub(super) groups: Vec<usize>,
+    /// For each item, the places of its facts in `all`.
+    of_item: Vec<std::ops::Range<usize>>,
+}
+
+impl Fact<'_> {
+    /// Returns true if no compaction may lose the fact.
+    pub(super) fn is_required(&self) -> bool {
+        self.holds && self.score == REQUIRED
+    }
+
+    /// Returns true if the fact is worth a line of the digest while there is room.
+    pub(super) fn is_optional(&self) -> bool {
+        self.holds && (OPTIONAL..REQUIRED).contains(&self.score)
+    }
+
+    /// Returns the fact as a line of a digest.
+    pub(super) fn line(&self) -> Line<'_> {
+        Line {
+            section: digest::section(self.class),
+            text: self.text,
+            source: &self.source,
+            authority: self.authority,
+            is_required: self.is_required(),
+        }
+    }
+}
+
+impl<'a> Facts<'a> {
+    /// Collects the facts of `items`. Of an earlier digest, its lines are the facts.
+    pub(super) fn new(items: &'a [Item], extraction: &'a Extraction) -> Self {
+        let mut facts = Self::default();
+        let mut extracted = extraction.facts.iter().peekable();
+        for (place, item) in items.iter().enumerate() {
+            let start = facts.all.len();
+            let mut own = Vec::new();
+            while let Some(it) = extracted.next_if(|it| it.place.item <= place) {
+                own.push(it);
+            }
+            if digest::is_own(item) {
+                facts.push_digest(place, item, &own, extraction);
+            } else {
+                facts.push_extracted(place, item, &own);
+            }
+            facts.of_item.push(start..facts.all.len());
+        }
+        facts.demote_later_goal(items);
+        facts.age_modifications();
+        facts.group();
+        facts
+    }
+
+    /// Returns the facts of an item.
+    pub(super) fn of(&self, item: usize) -> &[Fact<'a>] {
+        let range = self.of_item.get(item).cloned().unwrap_or_default();
+        self.all.get(range).unwrap_or_default()
+    }
+
+    /// Returns the fact that stands for a group.
+    pub(super) fn of_group(&self, group: usize) -> Option<&Fact<'a>> {
+        self.all.get(*self.groups.get(group)?)
+    }
+
+    fn push_extracted(&mut self, place: usize, item: &Item, own: &[&'a crate::extract::Fact]) {
+        for fact in own.iter().filter(|it| !it.text.is_empty()) {
+            self.all.push(Fact {
+                item: place,
+                text: &fact.text,
+                class: fact.class,
+                score: fact.score,
+                holds: holds(fact),
+                source: source(&item.id, fact.place.line.saturating_add(1)),
+                authority: fact.authority,
+                severity: fact.severity,
+                has_author: fact.made_by.is_some(),
+                group: 0,
+            });
+        }
+    }
+
+    /// Adds the lines of an earlier digest. What was extracted from them says only which of them a
+    /// later item replaces or resolves.
+    fn push_digest(
+        &mut self,
+        place: usize,
+        item: &'a Item,
+        own: &[&crate::extract::Fact],
+        extraction: &Extraction,
+    ) {
+        let document = item.text().unwrap_or_default();
+        // The lines of a document that somebody may have changed have no more authority than it.
+        let is_proven = digest::id(document) == item.id;
+        let least = if is_proven { Authority::User } else { item.source.authority };
+        for (start, line) in digest::read(document) {
+            if line.text.is_empty() {
+                continue;
+            }
+            let end = start.saturating_add(line.text.len()).saturating_add(line.source.len());
+            let inside = own.iter().filter(|it| it.place.start >= start && it.place.start <= end);
+            let is_replaced = inside.clone().any(|it| {
+                let by = it.superseded_by.and_then(|it| extraction.facts.get(it));
+                by.is_some_and(|it| it.place.item > place)
+            });
+            let known = inside.into_iter().find(|it| digest::section(it.class) == line.section);
+            self.all.push(Fact {
+                item: place,
+                text: line.text,
+                class: known.map_or_else(|| digest::class(line.section), |it| it.class),
+                score: if line.is_required { REQUIRED } else { OPTIONAL },
+                holds: !is_replaced,
+                source: line.source.to_owned(),
+                authority: line.authority.max(least),
+                severity: known.and_then(|it| it.severity),
+                has_author: known.is_some_and(|it| it.made_by.is_some()),
+                group: 0,
+            });
+        }
+    }
+
+    /// Lowers the score of the first message that a user still has, where an earlier digest knows the
+    /// goal: without a mark it is taken for the goal only because the first message went.
+    fn demote_later_goal(&mut self, items: &[Item]) {
+        let user = Kind::Listed(ListedKind::UserMessage);
+        let Some(first) = items.iter().position(|it| it.kind == user) else { return };
+        let is_goal = |it: &Fact<'_>| it.class == Class::Goal && it.is_required();
+        let has_goal =
+            |it: &Fact<'_>| items.get(it.item).is_some_and(digest::is_own) && is_goal(it);
+        if !self.all.iter().any(has_goal) {
+            return;
+        }
+        for fact in self.all.iter_mut().filter(|it| it.item == first && is_goal(it)) {
+            let is_marked = fact.text.chars().take(GOAL_MARK_CHARS).any(|it| it == ':');
+            if !is_marked {
+                fact.score = OPTIONAL;
+            }
+        }
+    }
+
+    /// Lowers the score of all modifications but the last ones: earlier digests have the last ones
+    /// of their time.
+    fn age_modifications(&mut self) {
+        let recent = self.all.iter_mut().rev();
+        let recent = recent.filter(|it| it.class == Class::Modification && it.is_required());
+        for fact in recent.skip(MODIFICATIONS_KEPT) {
+            fact.score = EARLIER_MODIFICATION;
+        }
+    }
+
+    /// Numbers the groups. Facts that must be kept stand for their group before others.
+    fn group(&mut self) {
+        let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+        for (place, fact) in self.all.iter_mut().enumerate() {
+            let next = self.groups.len();
+            fact.group = *known.entry(fact.text).or_insert(next);
+            if fact.group == next {
+                self.groups.push(place);
+            }
+        }
+        let mut has_required = vec![false; self.groups.len()];
+        for (place, fact) in self.all.iter().enumerate().filter(|(_, it)| it.is_required()) {
+            let Some(has) = has_required.get_mut(fact.group) else { continue };
+            if !std::mem::replace(has, true)
+                && let Some(it) = self.groups.get_mut(fact.group)
+            {
+                *it = place;
+            }
+        }
+    }
+}
+
+fn holds(fact: &crate::extract::Fact) -> bool {
+    fact.superseded_by.is_none() && fact.status != Status::Superseded
+}
+
+fn source(id: &str, line: u32) -> String {
+    [id, ":", &line.to_string()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extract::Place;
+
+    fn extracted(item: usize, start: usize, class: Class, text: &str) -> crate::extract::Fact {
+        let end = start + text.len();
+        crate::extract::Fact {
+            class,
+            score: 100,
+            text: text.to_owned(),
+            place: Place { item, line: 0, start, end, char_start: 0, char_end: 0 },
+            details: Vec::new(),
+            id: None,
+            severity: None,
+            status: Status::Open,
+            said_at: None,
+            made_by: None,
+            authority: Authority::User,
+            digest: crate::digest::sha256(text),
+            superseded_by: None,
+        }
+    }
+
+    fn required(items: &[Item], facts: Vec<crate::extract::Fact>) -> Vec<(String, String)> {
+        let extraction = Extraction { facts, lines: 0, next: None };
+        let facts = Facts::new(items, &extraction);
+        let groups = (0..facts.groups.len()).filter_map(|it| facts.of_group(it));
+        let required = groups.filter(|it| it.is_required());
+        required.map(|it| (it.text.to_owned(), it.source.clone())).collect()
+    }
+
+    fn pair(text: &str, source: &str) -> (String, String) {
+        (text.to_owned(), source.to_owned())
+    }
+
+    #[test]
+    fn an_earlier_digest_is_read_again() {
+        let document = "# Compacted context\n\n## Decisions\n- Use A [m1:1]\n- Use B [m1:2]\n\
+                        * Use C [m1:3]";
+        let kind = |it| Kind::Listed(it);
+        let mut digest = Item::inline("old", kind(ListedKind::ComputedSummary), document);
+        digest.source.authority = Authority::Model;
+        let later = Item::inline("m2", kind(ListedKind::UserMessage), "Use A2");
+        let mut replaced =
+            extracted(0, document.find("Use A").unwrap_or(0), Class::Decision, "Use A");
+        replaced.superseded_by = Some(1);
+        let facts = vec![replaced, extracted(1, 0, Class::Decision, "Use A2")];
+        assert_eq!(
+            required(&[digest, later], facts),
+            [pair("Use B", "m1:2"), pair("Use A2", "m2:1")],
+            "what a later item replaces goes, and what may go first may go"
+        );
+    }
+
+    #[test]
+    fn only_the_last_modifications_are_never_lost() {
+        let text = |it: usize| format!("Modified: {it}.rs");
+        let items: Vec<Item> = (0..7)
+            .map(|it| Item::inline(it.to_string(), Kind::Listed(ListedKind::ToolResult), text(it)))
+            .collect();
+        let facts = (0..7).map(|it| extracted(it, 0, Class::Modification, &text(it))).collect();
+        let found = required(&items, facts);
+        assert_eq!(found.len(), MODIFICATIONS_KEPT);
+        assert_eq!(found.first(), Some(&pair("Modified: 2.rs", "2:1")));
+    }
+
+    /// The first message of a user was taken for the goal. It went into the digest, so the next one
+    /// was the first, and each round added a goal.
+    #[test]
+    fn a_goal_is_not_replaced_by_the_next_message() {
+        let kind = |it| Kind::Listed(it);
+        let document = "# Compacted context\n\n## Goal\n- Sell bread. [m0:1]";
+        let digest = Item::inline("old", kind(ListedKind::ComputedSummary), document);
+        for (text, count) in [("Go on with it.", 1), ("Goal: sell cake", 2)] {
+            let next = Item::inline("m1", kind(ListedKind::UserMessage), text);
+            let items = [digest.clone(), next];
+            let found = required(&items, vec![extracted(1, 0, Class::Goal, text)]);
+            assert_eq!(found.len(), count, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_kept_once() {
+        let items = ["a", "b"]
+            .map(|it| Item::inline(it, Kind::Listed(ListedKind::UserMessage), "Never log keys"));
+        let fact = |item| extracted(item, 0, Class::Constraint, "Never log keys");
+        let mut first = fact(0);
+        first.superseded_by = Some(1);
+        assert_eq!(required(&items, vec![first, fact(1)]), [pair("Never log keys", "b:1")]);
+    }
+}

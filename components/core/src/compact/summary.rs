@@ -1,0 +1,398 @@
+//! Checks a summary that somebody wrote in their own words: which preserved facts it has, which it
+//! lacks, and which it has with an older value (spec 17.4).
+//!
+//! A summary has a fact if one of its sentences has all numbers, ids and names of the fact's
+//! statement, enough of its other words, and the same negation and bound. What follows `because`, and
+//! labelled parts such as the rationale, need not be in it.
+//!
+//! # Bound
+//!
+//! A fact is compared with at most [`SENTENCES_COMPARED`] sentences: those that share most of its
+//! words.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Error,
+    closed_list::closed_list,
+    extract::{
+        Fact,
+        claim::{Bound, Sentence, Token, TokenKind, names_same, polarity, sentences},
+    },
+    order::sorted,
+    text::words::{Reader, Word},
+    tokens::Tokens,
+};
+
+/// With how many sentences a fact is compared.
+const SENTENCES_COMPARED: usize = 12;
+/// A word in more sentences than this finds none.
+const OCCURRENCES_MAX: usize = 256;
+/// The most words that a verdict lists.
+const LACKS_MAX: usize = 8;
+/// Where the statement of a fact ends: its reasons need not be repeated.
+const REASONS: [&str; 5] = [" because ", " since ", " due to ", " so that ", " in order to "];
+/// The line above the facts that a repair appends.
+const HEADING: &str = "## Facts that the summary lacked";
+
+closed_list! {
+    /// What a summary says of a fact.
+    VerdictKind "verdict" {
+        Present "present": "The summary has the fact.";
+        Missing "missing": "The summary does not have the fact.";
+        Outdated "outdated": "The summary has an earlier value of the fact.";
+    }
+}
+
+/// What a summary says of one fact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The place of the fact in the list of facts.
+    pub fact: usize,
+    /// What the summary says.
+    pub kind: VerdictKind,
+    /// The line of the summary that comes closest, from 0.
+    pub line: Option<u32>,
+    /// The numbers, ids and names of the statement that this line lacks; for an outdated fact, those
+    /// of the new value.
+    pub lacks: Vec<String>,
+}
+
+/// The check of a summary.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SummaryCheck {
+    /// A verdict for each preserved fact that is not superseded, in their order.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// A summary with the facts that it lacked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repair {
+    /// The summary, then the facts.
+    pub text: String,
+    /// Its tokens.
+    pub tokens: Tokens,
+    /// The places of the facts that were appended.
+    pub appended: Vec<usize>,
+    /// The places of those that did not fit.
+    pub left_out: Vec<usize>,
+}
+
+/// The statement of a fact, to be found in a summary.
+struct Claim {
+    sentences: usize,
+    hard: Vec<Token>,
+    words: Vec<Token>,
+    bound: Option<Bound>,
+    negates: bool,
+}
+
+/// How well some sentences match a claim.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Match {
+    is_present: bool,
+    hard: usize,
+    words: usize,
+}
+
+/// A summary, read for comparison.
+struct Summary {
+    sentences: Vec<Sentence>,
+    /// The sentences of each stem.
+    places: BTreeMap<Word, Vec<usize>>,
+}
+
+/// Checks which of the preserved facts `summary` has.
+pub fn check_summary(facts: &[Fact], summary: &str) -> SummaryCheck {
+    let mut reader = Reader::default();
+    let summary = Summary::read(&mut reader, summary);
+    let older = older(facts);
+    let mut verdicts = Vec::new();
+    for (place, fact) in facts.iter().enumerate() {
+        if fact.is_preserved() && fact.superseded_by.is_none() {
+            let claim = Claim::read(&mut reader, fact);
+            let earlier = older.get(&place).into_iter().flatten();
+            let earlier = earlier.filter_map(|it| facts.get(*it));
+            let earlier: Vec<Claim> = earlier.map(|it| Claim::read(&mut reader, it)).collect();
+            verdicts.push(summary.verdict(place, &claim, &earlier));
+        }
+    }
+    SummaryCheck { verdicts }
+}
+
+/// Appends the facts that a summary lacks or has with an older value, byte for byte, as long as the
+/// result has at most `max` tokens.
+///
+/// # Errors
+///
+/// Those of `count`.
+pub fn repair(
+    facts: &[Fact],
+    check: &SummaryCheck,
+    summary: &str,
+    max: Tokens,
+    count: &dyn Fn(&str) -> Result<Tokens, Error>,
+) -> Result<Repair, Error> {
+    let wanted = check.verdicts.iter().filter(|it| it.kind != VerdictKind::Present);
+    let lines: Vec<(usize, &str)> =
+        wanted.filter_map(|it| Some((it.fact, facts.get(it.fact)?.text.as_str()))).collect();
+    let mut used = count(summary)?.plus(count(HEADING)?).plus(Tokens(2));
+    let mut chosen = Vec::new();
+    let mut last = "";
+    for (place, line) in lines.iter().copied() {
+        // A sentence of a paragraph that is there already costs nothing.
+        if last.contains(line) {
+            chosen.push((place, ""));
+            continue;
+        }
+        let needed = used.plus(count(line)?).plus(Tokens(2));
+        if needed <= max {
+            (used, last) = (needed, line);
+            chosen.push((place, line));
+        }
+    }
+    // A sum of counts may be less than the count of the whole: leave out the last until it fits.
+    loop {
+        let text = written(summary, &chosen);
+        let tokens = count(&text)?;
+        if tokens <= max || chosen.pop().is_none() {
+            let appended: Vec<usize> = chosen.iter().map(|it| it.0).collect();
+            let left_out = lines.iter().map(|it| it.0).filter(|it| !appended.contains(it));
+            let left_out = left_out.collect();
+            return Ok(Repair { text, tokens, appended, left_out });
+        }
+    }
+}
+
+fn written(summary: &str, chosen: &[(usize, &str)]) -> String {
+    if chosen.is_empty() {
+        return summary.to_owned();
+    }
+    let mut text = summary.trim_end().to_owned();
+    if !text.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(HEADING);
+    text.push('\n');
+    for (_, line) in chosen.iter().filter(|(_, line)| !line.is_empty()) {
+        text.push_str("\n- ");
+        text.push_str(line);
+    }
+    text.push('\n');
+    text
+}
+
+/// Returns for each fact those that it replaced, directly or not.
+fn older(facts: &[Fact]) -> BTreeMap<usize, Vec<usize>> {
+    let mut older: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (place, fact) in facts.iter().enumerate() {
+        let mut newest = fact.superseded_by;
+        // A chain only leads forward, so it has at most as many links as facts follow.
+        let mut last = place;
+        while let Some(next) = newest.filter(|it| *it > last) {
+            last = next;
+            newest = facts.get(next).and_then(|it| it.superseded_by);
+        }
+        if last > place {
+            older.entry(last).or_default().push(place);
+        }
+    }
+    older
+}
+
+/// Returns the part of a fact that a summary must have: no time, label, reason or labelled part.
+fn statement(fact: &Fact) -> &str {
+    let mut text = fact.text.as_str();
+    for detail in &fact.details {
+        let label = detail.label.replace('_', " ");
+        let found = text.find(detail.text.as_str()).and_then(|it| text.get(..it));
+        let Some(before) = found.filter(|_| !detail.text.is_empty()) else { continue };
+        let is_label = |start: &usize| {
+            let rest = before.get(*start..).unwrap_or_default();
+            rest.get(..label.len()).is_some_and(|it| it.eq_ignore_ascii_case(&label))
+        };
+        let mut starts = before.char_indices().map(|(start, _)| start);
+        let cut = starts.rfind(is_label).unwrap_or(before.len());
+        if let Some(shorter) = before.get(..cut).filter(|it| !it.trim().is_empty()) {
+            text = shorter;
+        }
+    }
+    let text = text.trim_start_matches(|c: char| c.is_whitespace() || "-*>#•".contains(c));
+    let text = match text.strip_prefix('[').and_then(|it| it.split_once(']')) {
+        Some((time, rest)) if time.len() < 40 => rest.trim_start_matches(['*', ' ']),
+        _ => text,
+    };
+    let text = match text.split_once(':') {
+        Some((label, rest)) if is_label(label) && !rest.trim().is_empty() => rest,
+        _ => text,
+    };
+    let end = REASONS.iter().filter_map(|it| text.find(it)).min();
+    end.and_then(|it| text.get(..it)).unwrap_or(text).trim()
+}
+
+/// Returns true for a label such as `DECISION` or `User preference`.
+fn is_label(text: &str) -> bool {
+    let text = text.trim_matches(['*', ' ']);
+    let is_word = |it: &str| it.chars().all(|c| c.is_ascii_alphabetic());
+    text.len() <= 30 && text.split(' ').count() <= 3 && text.split(' ').all(is_word)
+}
+
+impl Claim {
+    fn read(reader: &mut Reader, fact: &Fact) -> Self {
+        let statement = statement(fact);
+        // `BUG-7 [HIGH]: …`: a summary need not repeat how severe it is.
+        let named = fact.severity.and_then(|_| statement.split_once('[')?.1.split_once(']'));
+        let plain = named.map(|it| format!("{} {}", fact.id.as_deref().unwrap_or_default(), it.1));
+        let read = sentences(reader, plain.as_deref().unwrap_or(statement));
+        let count = read.len().max(1);
+        let tokens: Vec<Token> = read.into_iter().flat_map(|it| it.tokens).collect();
+        let (bound, negates) = polarity(&tokens);
+        let (mut hard, mut words): (Vec<Token>, Vec<Token>) = (Vec::new(), Vec::new());
+        for token in tokens {
+            let list = match token.kind {
+                TokenKind::Hard => &mut hard,
+                TokenKind::Word if token.stem != 0 => &mut words,
+                _ => continue,
+            };
+            if !list.iter().any(|it| it.form == token.form) {
+                list.push(token);
+            }
+        }
+        Self { sentences: count, hard, words, bound, negates }
+    }
+
+    /// Compares the claim with some tokens.
+    fn compare(&self, tokens: &[&Token]) -> Match {
+        let has = |one: &&Token| tokens.iter().any(|it| names_same(one, it));
+        let hard = self.hard.iter().filter(has).count();
+        let words = self.words.iter().filter(|one| has(one)).count();
+        let owned: Vec<Token> = tokens.iter().map(|it| (*it).clone()).collect();
+        let (bound, negates) = polarity(&owned);
+        let turns = self.bound.zip(bound).is_some_and(|(a, b)| a != b);
+        let contradicts =
+            if self.negates { !negates } else { negates && self.is_negated_by(tokens) };
+        // The more numbers and names a statement has, the fewer other words must agree.
+        let needed = match self.hard.len() {
+            0 => 70,
+            1 => 40,
+            _ => 25,
+        };
+        let has_words = words.saturating_mul(100) >= self.words.len().saturating_mul(needed);
+        let has_any = hard.saturating_add(words) > 0;
+        let is_present = has_any && has_words && hard == self.hard.len() && !turns && !contradicts;
+        Match { is_present, hard, words }
+    }
+
+    /// Returns true if a negation stands up to three words before a word of the claim.
+    fn is_negated_by(&self, tokens: &[&Token]) -> bool {
+        let own = |one: &Token| self.hard.iter().chain(&self.words).any(|it| names_same(it, one));
+        tokens.iter().enumerate().any(|(place, it)| {
+            let next = tokens.iter().skip(place.saturating_add(1)).take(3);
+            it.kind == TokenKind::Negation && next.into_iter().any(|it| own(it))
+        })
+    }
+}
+
+impl Summary {
+    fn read(reader: &mut Reader, text: &str) -> Self {
+        let sentences = sentences(reader, text);
+        let mut places: BTreeMap<Word, Vec<usize>> = BTreeMap::new();
+        for (place, sentence) in sentences.iter().enumerate() {
+            for token in sentence.tokens.iter().filter(|it| it.stem != 0) {
+                let of = places.entry(token.stem).or_default();
+                if of.last() != Some(&place) && of.len() <= OCCURRENCES_MAX {
+                    of.push(place);
+                }
+            }
+        }
+        Self { sentences, places }
+    }
+
+    /// Decides what the summary says of a claim.
+    fn verdict(&self, fact: usize, claim: &Claim, earlier: &[Claim]) -> Verdict {
+        let mut best: Option<(Match, usize)> = None;
+        for place in self.candidates(claim) {
+            // Sentences of one line may tell a fact together; of several lines only one that has
+            // several sentences itself.
+            for length in 1..=claim.sentences.max(2) {
+                let window = self.window(place, length, claim.sentences > 1);
+                let found = claim.compare(&window);
+                if best.is_none_or(|(it, _)| found > it) {
+                    best = Some((found, place));
+                }
+            }
+        }
+        let line = |place: usize| self.sentences.get(place).map(|it| it.line);
+        if let Some((Match { is_present: true, .. }, place)) = best {
+            let kind = VerdictKind::Present;
+            return Verdict { fact, kind, line: line(place), lacks: Vec::new() };
+        }
+        for old in earlier {
+            if let Some((place, lacks)) = self.outdated(claim, old) {
+                let kind = VerdictKind::Outdated;
+                return Verdict { fact, kind, line: line(place), lacks };
+            }
+        }
+        let near: Vec<&Token> = best.map(|it| self.window(it.1, 1, false)).unwrap_or_default();
+        let lacks = claim.hard.iter().filter(|one| !near.iter().any(|it| names_same(one, it)));
+        let lacks = lacks.take(LACKS_MAX).map(|it| it.form.clone()).collect();
+        let line = best.and_then(|it| line(it.1));
+        Verdict { fact, kind: VerdictKind::Missing, line, lacks }
+    }
+
+    /// Returns a sentence that has the earlier value, and what of the new value it lacks.
+    fn outdated(&self, claim: &Claim, old: &Claim) -> Option<(usize, Vec<String>)> {
+        let only = |of: &Claim, other: &Claim| -> Vec<Token> {
+            let all = of.hard.iter().chain(&of.words);
+            let in_other =
+                |one: &Token| other.hard.iter().chain(&other.words).any(|it| names_same(one, it));
+            all.filter(|it| !in_other(it)).cloned().collect()
+        };
+        let (gone, new) = (only(old, claim), only(claim, old));
+        let common: Vec<&Token> = old
+            .hard
+            .iter()
+            .chain(&old.words)
+            .filter(|one| !gone.iter().any(|it| it.form == one.form))
+            .collect();
+        self.candidates(old).into_iter().find_map(|place| {
+            let near = self.window(place, 1, false);
+            let has = |one: &Token| near.iter().any(|it| names_same(one, it));
+            let shared = common.iter().filter(|it| has(it)).count();
+            let is_old = !gone.is_empty()
+                && gone.iter().all(has)
+                && shared.saturating_mul(2) >= common.len();
+            is_old.then(|| {
+                let lacks = new.iter().filter(|it| !has(it)).take(LACKS_MAX);
+                (place, lacks.map(|it| it.form.clone()).collect())
+            })
+        })
+    }
+
+    /// Returns the sentences that share most words with a claim, best first.
+    fn candidates(&self, claim: &Claim) -> Vec<usize> {
+        let mut shared: BTreeMap<usize, u32> = BTreeMap::new();
+        for token in claim.hard.iter().chain(&claim.words) {
+            let places = self.places.get(&token.stem).filter(|it| it.len() <= OCCURRENCES_MAX);
+            for place in places.into_iter().flatten() {
+                let count = shared.entry(*place).or_default();
+                let more = if token.kind == TokenKind::Hard { 3 } else { 1 };
+                *count = count.saturating_add(more);
+            }
+        }
+        let mut found: Vec<(usize, u32)> = Vec::new();
+        found.extend(shared);
+        let mut found = sorted(found, |a, b| (b.1, a.0).cmp(&(a.1, b.0)));
+        found.truncate(SENTENCES_COMPARED);
+        found.into_iter().map(|it| it.0).collect()
+    }
+
+    /// Returns the tokens of up to `length` sentences from `place` on: of the same line, or of the
+    /// following ones, too.
+    fn window(&self, place: usize, length: usize, is_over_lines: bool) -> Vec<&Token> {
+        let line = self.sentences.get(place).map(|it| it.line);
+        let sentences = self.sentences.iter().skip(place).take(length);
+        let together = sentences.take_while(|it| is_over_lines || Some(it.line) == line);
+        together.flat_map(|it| &it.tokens).collect()
+    }
+}

@@ -1,0 +1,343 @@
+//! Claims: what a sentence says, as far as it can be compared without understanding it: its
+//! numbers, ids and names, its other words, whether it negates, and which way a bound goes.
+
+use crate::{
+    count::narrow,
+    text::words::{Reader, Word},
+};
+
+/// Words that negate.
+const NEGATIONS: &str = "not no never none nor neither without avoid avoids forbid forbids forbidden prohibited cannot \
+     can't don't doesn't didn't won't wouldn't shouldn't mustn't isn't aren't wasn't weren't \
+     instead rather refuse reject rejected disabled";
+/// What bounds from above, and from below.
+const AT_MOST: &str = "most maximum max below under within upto fewer less";
+const AT_LEAST: &str = "least minimum min above over exceed exceeds more";
+/// Words that say nothing about the subject, besides those that every reader of words leaves out.
+const FILLERS: &str = "must should shall may can could would need needs any all each every some also just then there \
+     here still please always may might";
+/// Short parts of words with hyphens that are no names: `follow-up`, `non-empty`.
+const PARTICLES: &str = "re non pre co de up to in on off out by of and or for the no so un a";
+/// Words in capitals that are no names.
+const EMPHASIS: &str = "must should may only always all any new old now todo note also and or but the is are to of critical high medium low";
+/// Numbers that are often written as words.
+const NUMERALS: [&str; 13] = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve",
+];
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenKind {
+    /// A number, an id, a path, a name in code, a proper name.
+    Hard,
+    /// Any other word.
+    Word,
+    /// A negation.
+    Negation,
+    /// A word that bounds from above.
+    AtMost,
+    /// A word that bounds from below.
+    AtLeast,
+}
+
+/// A word of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Token {
+    /// The word in lower case; a number without separators.
+    pub(crate) form: String,
+    /// What it is.
+    pub(crate) kind: TokenKind,
+    /// Its stem; 0 for a word that says nothing about the subject.
+    pub(crate) stem: Word,
+}
+
+/// A sentence of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sentence {
+    /// The line, from 0.
+    pub(crate) line: u32,
+    /// Its tokens.
+    pub(crate) tokens: Vec<Token>,
+}
+
+/// Reads the sentences of a text, line by line.
+pub(crate) fn sentences(reader: &mut Reader, text: &str) -> Vec<Sentence> {
+    let mut found = Vec::new();
+    for (line, content) in text.lines().enumerate() {
+        for sentence in split(content) {
+            let tokens = tokens(reader, sentence);
+            if !tokens.is_empty() {
+                found.push(Sentence { line: narrow(line), tokens });
+            }
+        }
+    }
+    found
+}
+
+/// Splits a line after each sign that ends a sentence and is followed by a space.
+fn split(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut chars = rest.char_indices().peekable();
+        while let Some((place, c)) = chars.next() {
+            let next = chars.peek().map(|it| it.1);
+            let ends = match c {
+                '.' | '!' | '?' | ';' => next.is_some_and(char::is_whitespace),
+                '。' | '！' | '？' => true,
+                _ => false,
+            };
+            if ends {
+                let (sentence, after) = rest.split_at(place.saturating_add(c.len_utf8()));
+                rest = after;
+                return Some(sentence);
+            }
+        }
+        Some(std::mem::take(&mut rest))
+    })
+}
+
+/// Reads the tokens of a sentence.
+pub(crate) fn tokens(reader: &mut Reader, sentence: &str) -> Vec<Token> {
+    let is_shouted = !sentence.contains(char::is_lowercase);
+    let mut found: Vec<Token> = Vec::new();
+    let is_between = |c: char| {
+        c.is_whitespace()
+            || matches!(c, '(' | ')' | ',' | ';' | '"' | '`' | '*' | '→' | '=' | '|')
+            || matches!(c, '[' | ']' | '{' | '}' | '<' | '>' | '“' | '”' | '—' | '–' | '…' | '~')
+    };
+    // A comma between digits separates thousands and stays.
+    let mut start = 0;
+    let mut before = ' ';
+    let mut chars = sentence.char_indices().peekable();
+    let mut is_first = true;
+    while let Some((place, c)) = chars.next() {
+        let next = chars.peek().map_or(' ', |it| it.1);
+        let is_number = c == ',' && before.is_ascii_digit() && next.is_ascii_digit();
+        before = c;
+        if is_between(c) && !is_number {
+            let raw = sentence.get(start..place).unwrap_or_default();
+            push(reader, raw, &mut is_first, is_shouted, &mut found);
+            start = place.saturating_add(c.len_utf8());
+        }
+    }
+    push(reader, sentence.get(start..).unwrap_or_default(), &mut is_first, is_shouted, &mut found);
+    found
+}
+
+/// Appends the tokens of a run of characters without spaces.
+fn push(
+    reader: &mut Reader,
+    raw: &str,
+    is_first: &mut bool,
+    is_shouted: bool,
+    to: &mut Vec<Token>,
+) {
+    let raw = raw.trim_matches(|c: char| !c.is_alphanumeric());
+    let Some(first) = raw.chars().next() else { return };
+    let opens = *is_first;
+    let lower = raw.to_lowercase().replace('’', "'");
+    let has_digit = raw.contains(|c: char| c.is_ascii_digit());
+    // After an id a sentence still begins: `BUG-7: Refunds …`.
+    *is_first &= has_digit;
+    let is_named_none = lower == "none" && first.is_uppercase() && !opens && !is_shouted;
+    if let Some(kind) = function_word(&lower).filter(|_| !is_named_none) {
+        to.push(Token { form: lower, kind, stem: 0 });
+    } else if FILLERS.split(' ').any(|it| it == lower) {
+        // Nothing to compare.
+    } else if has_digit {
+        push_number(reader, &lower, to);
+    } else if is_code(raw) {
+        let stem = stem_of(reader, &lower);
+        to.push(Token { form: lower, kind: TokenKind::Hard, stem });
+    } else if raw.contains(['-', '/', '.', ':']) {
+        let parts = raw.split(['-', '/', '.', ':']);
+        parts.for_each(|it| push(reader, it, &mut false, is_shouted, to));
+    } else {
+        let is_emphasis = EMPHASIS.split(' ').any(|it| it == lower);
+        let others_upper = raw.chars().skip(1).any(char::is_uppercase);
+        let is_name = first.is_uppercase()
+            && !is_shouted
+            && !is_emphasis
+            && raw.chars().nth(1).is_some()
+            && (others_upper || !opens);
+        let stem = stem_of(reader, &lower);
+        let kind = if is_name { TokenKind::Hard } else { TokenKind::Word };
+        if raw.is_ascii() {
+            to.extend((stem != 0).then_some(Token { form: lower, kind, stem }));
+        } else {
+            // Scripts without spaces are read as pairs of characters, of which each is a word.
+            let mut stems = Vec::new();
+            reader.read(raw, &mut stems);
+            let word = |stem: Word| Token { form: stem.to_string(), kind, stem };
+            to.extend(stems.into_iter().filter(|it| *it != 0).map(word));
+        }
+    }
+}
+
+/// Appends a number with its unit, or an id. `50ms` and `50 ms` read the same.
+fn push_number(reader: &mut Reader, lower: &str, to: &mut Vec<Token>) {
+    let plain = lower.strip_prefix('v').filter(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+    let plain = plain.unwrap_or(lower);
+    let is_numeral = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
+    let digits = plain.find(|c: char| !is_numeral(c)).unwrap_or(plain.len());
+    let (number, unit) = plain.split_at_checked(digits).unwrap_or((plain, ""));
+    let unit = unit.trim_start_matches(['-', '/', '%']);
+    let is_unit = unit.chars().all(char::is_alphabetic);
+    if !number.is_empty() && is_unit {
+        let form = number.trim_end_matches(['.', ',']).replace(',', "");
+        let stem = stem_of(reader, &form);
+        to.push(Token { form, kind: TokenKind::Hard, stem });
+        if !unit.is_empty() {
+            let stem = stem_of(reader, unit);
+            to.push(Token { form: unit.to_owned(), kind: TokenKind::Word, stem });
+        }
+    } else {
+        let stem = stem_of(reader, lower);
+        to.push(Token { form: lower.to_owned(), kind: TokenKind::Hard, stem });
+    }
+}
+
+/// Returns the stem of a whole token; 0 if it says nothing.
+fn stem_of(reader: &mut Reader, token: &str) -> Word {
+    let mut words = Vec::new();
+    reader.read(token, &mut words);
+    words.last().copied().unwrap_or(0)
+}
+
+/// Returns true for a path, a name in code, an address.
+fn is_code(raw: &str) -> bool {
+    let inner = |c: char| raw.trim_matches(c).contains(c);
+    let slashes = raw.matches('/').count();
+    let humps =
+        raw.chars().zip(raw.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    let dotted = raw.split('.').count() > 1 && raw.split('.').all(|it| it.chars().count() > 1);
+    let is_short = |it: &str| it.len() <= 3 && !PARTICLES.split(' ').any(|one| one == it);
+    let hyphened = raw.split('-').count() == 2 && raw.to_lowercase().split('-').any(is_short);
+    hyphened || inner('_') || inner('@') || humps || slashes > 1 || dotted
+}
+
+fn function_word(lower: &str) -> Option<TokenKind> {
+    let is_in = |list: &str| list.split(' ').any(|it| it == lower);
+    if is_in(NEGATIONS) {
+        Some(TokenKind::Negation)
+    } else if is_in(AT_MOST) {
+        Some(TokenKind::AtMost)
+    } else if is_in(AT_LEAST) {
+        Some(TokenKind::AtLeast)
+    } else {
+        None
+    }
+}
+
+/// Which way a number is bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bound {
+    AtMost,
+    AtLeast,
+}
+
+/// Returns the bound of a sentence, if it has one, and true if it negates something else than a
+/// comparison: `no more than 5` bounds, and does not negate.
+pub(crate) fn polarity(tokens: &[Token]) -> (Option<Bound>, bool) {
+    let (mut bound, mut negates) = (None, false);
+    let mut is_pending = false;
+    for token in tokens {
+        let side = match token.kind {
+            TokenKind::AtMost => Some(Bound::AtMost),
+            TokenKind::AtLeast => Some(Bound::AtLeast),
+            _ => None,
+        };
+        if let Some(side) = side {
+            let turned = match side {
+                Bound::AtMost => Bound::AtLeast,
+                Bound::AtLeast => Bound::AtMost,
+            };
+            bound.get_or_insert(if is_pending { turned } else { side });
+            is_pending = false;
+        } else {
+            negates |= std::mem::replace(&mut is_pending, token.kind == TokenKind::Negation);
+        }
+    }
+    (bound, negates || is_pending)
+}
+
+/// Returns true if two tokens name the same thing: equal forms, a numeral and its word, a file and
+/// its path, `Postgres` and `PostgreSQL`.
+pub(crate) fn names_same(a: &Token, b: &Token) -> bool {
+    if a.form == b.form || (a.stem != 0 && a.stem == b.stem) {
+        return true;
+    }
+    let numeral = |number: &str, word: &str| {
+        number.parse::<usize>().ok().and_then(|it| NUMERALS.get(it)).is_some_and(|it| *it == word)
+    };
+    if numeral(&a.form, &b.form) || numeral(&b.form, &a.form) {
+        return true;
+    }
+    let has_digit = |it: &str| it.contains(|c: char| c.is_ascii_digit());
+    let (short, long) =
+        if a.form.len() < b.form.len() { (&a.form, &b.form) } else { (&b.form, &a.form) };
+    if long.strip_suffix(short.as_str()).is_some_and(|it| it.ends_with('/')) {
+        return true;
+    }
+    short.len() >= 5 && long.starts_with(short.as_str()) && !has_digit(long)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hard(sentence: &str) -> Vec<String> {
+        let tokens = tokens(&mut Reader::default(), sentence);
+        tokens.into_iter().filter(|it| it.kind == TokenKind::Hard).map(|it| it.form).collect()
+    }
+
+    #[test]
+    fn numbers_ids_and_names_are_hard() {
+        for (sentence, expected) in [
+            ("The pool has 1,000 connections.", &["1000"][..]),
+            ("Wait 50ms, then 1.5 s", &["50", "1.5"]),
+            ("a 3-month plan, 45% less", &["3", "45"]),
+            ("fixed BUG-2847 in v2.1", &["bug-2847", "2.1"]),
+            ("see src/auth/jwt.rs and User.email", &["src/auth/jwt.rs", "user.email"]),
+            ("We chose Kafka over RabbitMQ", &["kafka", "rabbitmq"]),
+            ("call get_user or getUser", &["get_user", "getuser"]),
+            ("Deploy it and/or case-insensitive, e.g. now", &[]),
+            ("MUST NOT use the API", &["api"]),
+            ("ALL IN CAPITALS", &[]),
+        ] {
+            assert_eq!(hard(sentence), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn comparisons_bound_and_do_not_negate() {
+        let of = |sentence: &str| polarity(&tokens(&mut Reader::default(), sentence));
+        for (sentence, expected) in [
+            ("no more than 5 retries", (Some(Bound::AtMost), false)),
+            ("at most 5 retries", (Some(Bound::AtMost), false)),
+            ("not less than 5", (Some(Bound::AtLeast), false)),
+            ("at least 5, never on Friday", (Some(Bound::AtLeast), true)),
+            ("do not deploy", (None, true)),
+            ("I can’t", (None, true)),
+            ("deploy", (None, false)),
+        ] {
+            assert_eq!(of(sentence), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn names_have_several_forms() {
+        let same = |a: &str, b: &str| {
+            let mut reader = Reader::default();
+            let (a, b) = (tokens(&mut reader, a), tokens(&mut reader, b));
+            a.first().zip(b.first()).is_some_and(|(a, b)| names_same(a, b))
+        };
+        assert!(same("PostgreSQL", "postgres") && same("5", "five"));
+        assert!(same("src/a/jwt_handler.py", "jwt_handler.py"));
+        assert!(!same("50", "500") && !same("5", "six") && !same("handler.py", "other_handler.py"));
+    }
+}

@@ -1,0 +1,130 @@
+//! Forms: labels, ids, and the labelled parts of a fact.
+
+use super::{
+    fact::{Class, Detail},
+    line::{Line, skip_bullet},
+    marks,
+};
+
+/// Returns the label at the start of `text`, and its class.
+pub(super) fn label_of(text: &str) -> Option<(Class, &str)> {
+    if let Some(id) = issue_id(text) {
+        return Some((Class::Issue, id));
+    }
+    let end = text.bytes().take(32).position(|it| it == b':')?;
+    let label = text.get(..end)?.trim_end_matches('*');
+    // `http://` and `10:30` have colons, too.
+    let after = text.get(end.saturating_add(1)..)?;
+    if !(after.is_empty() || after.starts_with([' ', '*', '\t'])) {
+        return None;
+    }
+    // `Decision [2025-11-04]:`, `Error (fatal):`
+    let name = label.split(['[', '(']).next().unwrap_or_default().trim().to_lowercase();
+    marks::label(&name).map(|class| (class, label))
+}
+
+/// Returns the id at the start of an issue: `BUG-2847 [CRITICAL]:`.
+fn issue_id(text: &str) -> Option<&str> {
+    let id = text.split([' ', ':']).next()?;
+    let after = text.get(id.len()..)?.trim_start();
+    (is_issue_id(id) && after.starts_with([':', '['])).then_some(id)
+}
+
+fn is_issue_id(text: &str) -> bool {
+    let number = ["BUG-", "ISSUE-", "bug-", "issue-"].iter().find_map(|it| text.strip_prefix(it));
+    number.is_some_and(|it| !it.is_empty() && it.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Returns the ids of issues in a text.
+pub(super) fn ids(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '#')));
+    let is_id = |it: &&str| {
+        is_issue_id(it)
+            || it
+                .strip_prefix('#')
+                .is_some_and(|it| !it.is_empty() && it.bytes().all(|b| b.is_ascii_digit()))
+    };
+    words.filter(is_id).map(str::to_uppercase).collect()
+}
+
+/// Returns true for a label of a part of a fact.
+pub(super) fn is_part(label: &str) -> bool {
+    marks::PARTS.contains(&label)
+}
+
+pub(super) fn is_to_do(label: &str) -> bool {
+    label.eq_ignore_ascii_case("todo") || label.eq_ignore_ascii_case("fixme")
+}
+
+/// Returns true for a line such as `✓ done` or `Progress: 65 %`.
+pub(super) fn is_state(text: &str) -> bool {
+    ["✓", "⧖", "☐", "[x] ", "[X] ", "[ ] "].iter().any(|it| text.starts_with(it))
+}
+
+/// Returns true for the call of a tool that changes a file.
+pub(super) fn changes_file(text: &str) -> bool {
+    let name = text.split('(').next().unwrap_or_default().to_ascii_lowercase();
+    ["write", "edit", "apply_patch", "str_replace", "create_file"]
+        .iter()
+        .any(|it| name.contains(it))
+}
+
+/// Returns how many lines from `at` on belong to one fact: lines with labels of parts, lists below
+/// such a label, and lines that go on with a sentence.
+pub(super) fn following(lines: &[Line<'_>], at: usize) -> usize {
+    let mut count: usize = 1;
+    let mut in_list = false;
+    for line in lines.iter().skip(at.saturating_add(1)) {
+        let text = line.text.trim_start();
+        if text.is_empty() || line.is_fenced || text.starts_with('>') {
+            break;
+        }
+        let bare = skip_bullet(text);
+        let label = bare.split(':').next().filter(|it| it.len() < bare.len() && it.len() <= 32);
+        let label = label.map(str::to_lowercase);
+        let is_label = label.as_deref().is_some_and(is_part);
+        let opens = label_of(bare).is_some_and(|_| !is_label);
+        if opens {
+            break;
+        }
+        let is_entry = is_state(text)
+            || text.starts_with(['-', '*', '•', '+'])
+            || text.starts_with(|c: char| c.is_ascii_digit());
+        let goes_on = text.starts_with(char::is_lowercase);
+        if is_label {
+            in_list = label.as_deref().is_some_and(|it| marks::LISTS.contains(&it));
+        } else if !(in_list && is_entry || is_state(text) || goes_on) {
+            break;
+        }
+        count = count.saturating_add(1);
+    }
+    count
+}
+
+/// Returns the labelled parts of a fact, on lines of their own or one after the other.
+pub(super) fn details(text: &str) -> Vec<Detail> {
+    let mut starts: Vec<(usize, usize, String)> = Vec::new();
+    for (colon, _) in text.match_indices(':') {
+        let before = text.get(..colon).unwrap_or_default();
+        let after = text.get(colon.saturating_add(1)..).unwrap_or_default();
+        if !after.starts_with(char::is_whitespace) {
+            continue;
+        }
+        let found = marks::PARTS.iter().filter_map(|label| {
+            let start = colon.checked_sub(label.len())?;
+            let word = before.get(start..)?;
+            let is_it = word.eq_ignore_ascii_case(label) && word.starts_with(char::is_uppercase);
+            let ahead = before.get(..start)?.chars().next_back();
+            (is_it && ahead.is_some_and(|c| !c.is_alphanumeric())).then_some((start, *label))
+        });
+        if let Some((start, label)) = found.min_by_key(|it| it.0) {
+            starts.push((start, colon.saturating_add(1), label.replace(' ', "_")));
+        }
+    }
+    let ends = starts.iter().skip(1).map(|it| it.0).chain([text.len()]);
+    let part = |((_, from, label), end): (&(usize, usize, String), usize)| {
+        let text = text.get(*from..end).unwrap_or_default().trim().to_owned();
+        Detail { label: label.clone(), text }
+    };
+    starts.iter().zip(ends).map(part).collect()
+}

@@ -1,0 +1,196 @@
+//! Lines: what stands before the first word of a line, and which lines are code or quotations.
+
+use crate::count::narrow;
+
+/// The start of a line, taken apart.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head<'a> {
+    /// The time in brackets.
+    pub(super) said_at: Option<&'a str>,
+    /// The speaker before a colon.
+    pub(super) speaker: Option<&'a str>,
+    /// The first byte of the rest of the line.
+    pub(super) rest: usize,
+}
+
+/// A line, and its first byte in the text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line<'a> {
+    pub(super) number: u32,
+    pub(super) start: usize,
+    pub(super) text: &'a str,
+    pub(super) is_fenced: bool,
+}
+
+/// The longest name of a speaker, in bytes.
+const SPEAKER_BYTES_MAX: usize = 40;
+
+/// Reads what stands before the first word: bullets, numbers, bold marks, a time, a speaker.
+/// `is_label` tells labels such as `Decision` from speakers.
+pub(super) fn head(line: &str, is_label: impl Fn(&str) -> bool) -> Head<'_> {
+    let mut head = Head::default();
+    let mut rest = skip_bullet(line);
+    if let Some((time, after)) = rest.strip_prefix('[').and_then(|it| it.split_once(']'))
+        && time.starts_with(|c: char| c.is_ascii_digit())
+        && time.contains([':', '-'])
+        && time.len() <= 40
+    {
+        head.said_at = Some(time);
+        rest = skip_bullet(after);
+    }
+    if let Some((name, after)) = rest.split_once(':')
+        && is_name(name)
+        && after.starts_with(' ')
+        && !is_label(&name.to_lowercase())
+    {
+        head.speaker = Some(name.trim_matches('*'));
+        rest = skip_bullet(after);
+    }
+    head.rest = line.len().saturating_sub(rest.len());
+    head
+}
+
+/// Returns true for what may be the name of a speaker: one to three words with capitals.
+fn is_name(text: &str) -> bool {
+    let text = text.trim_matches('*');
+    !text.is_empty()
+        && text.len() <= SPEAKER_BYTES_MAX
+        && text.split(' ').count() <= 3
+        && text.split(' ').all(|it| it.starts_with(char::is_uppercase))
+        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '\''))
+        && text.contains(char::is_lowercase)
+}
+
+/// Returns `text` without white space, marks of direction, bullets, headings and bold marks before
+/// its first word.
+pub(super) fn skip_bullet(text: &str) -> &str {
+    let is_sign = |c: char| {
+        c.is_whitespace()
+            || matches!(c, '*' | '#' | '•' | '–' | '_')
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut rest = text.trim_start_matches(is_sign);
+    if let Some(after) = rest.strip_prefix(['-', '+']).filter(|it| it.starts_with(is_sign)) {
+        rest = after.trim_start_matches(is_sign);
+    }
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    if (1..=3).contains(&digits)
+        && let Some(after) = rest.get(digits..)
+        && let Some(after) = after.strip_prefix([')', '.']).filter(|it| it.starts_with(' '))
+    {
+        rest = after.trim_start_matches(is_sign);
+    }
+    rest
+}
+
+/// Returns the lines of a text, without their line breaks.
+pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
+    let fenced = fenced(text);
+    let mut start: usize = 0;
+    let mut lines = Vec::new();
+    for (place, raw) in text.split('\n').enumerate() {
+        let is_fenced = fenced.get(place).copied().unwrap_or(false);
+        let text = raw.strip_suffix('\r').unwrap_or(raw);
+        lines.push(Line { number: narrow(place), start, text, is_fenced });
+        start = start.saturating_add(raw.len()).saturating_add(1);
+    }
+    lines
+}
+
+/// Returns true for each line that is within a fence of code, or is one. A fence that nothing closes
+/// is none.
+fn fenced(text: &str) -> Vec<bool> {
+    if !text.contains("```") && !text.contains("~~~") {
+        return Vec::new();
+    }
+    let is_fence = |it: &&str| {
+        let it = it.trim_start();
+        it.starts_with("```") || it.starts_with("~~~")
+    };
+    let fences = text.split('\n').filter(is_fence).count();
+    let mut left = fences.saturating_sub(fences % 2);
+    let mut is_open = false;
+    let mut lines = Vec::new();
+    for line in text.split('\n') {
+        let is_one = is_fence(&line) && left > 0;
+        if is_one {
+            left = left.saturating_sub(1);
+            is_open = !is_open;
+        }
+        lines.push(is_open || is_one);
+    }
+    lines
+}
+
+/// Returns the ends of the sentences of `text`, in bytes.
+pub(super) fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
+    let mut chars = text.char_indices().peekable();
+    let mut is_done = text.is_empty();
+    std::iter::from_fn(move || {
+        if is_done {
+            return None;
+        }
+        while let Some((at, c)) = chars.next() {
+            let next = chars.peek().map(|it| it.1);
+            let ends = match c {
+                '.' | '!' | '?' => next.is_some_and(char::is_whitespace),
+                '。' | '！' | '？' | '؟' => next.is_some(),
+                _ => false,
+            };
+            if ends {
+                return Some(at.saturating_add(c.len_utf8()));
+            }
+        }
+        is_done = true;
+        Some(text.len())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_of_a_line_is_taken_apart() {
+        let of = |line: &'static str| {
+            let head = head(line, |it| it == "decision");
+            (head.said_at, head.speaker, line.get(head.rest..).unwrap_or_default())
+        };
+        for (line, expected) in [
+            ("use it", (None, None, "use it")),
+            ("  - **Use** it", (None, None, "Use** it")),
+            ("12. use it", (None, None, "use it")),
+            (
+                "[2025-11-04T14:23:00Z] DECISION: a",
+                (Some("2025-11-04T14:23:00Z"), None, "DECISION: a"),
+            ),
+            ("Alice: hello", (None, Some("Alice"), "hello")),
+            ("Anna Maria: hello", (None, Some("Anna Maria"), "hello")),
+            ("Decision: hello", (None, None, "Decision: hello")),
+            ("[x] done", (None, None, "[x] done")),
+            ("http://a.b: c", (None, None, "http://a.b: c")),
+            ("\u{200f}- \u{202b}نعم", (None, None, "نعم")),
+            ("", (None, None, "")),
+            ("1.5 of it", (None, None, "1.5 of it")),
+        ] {
+            assert_eq!(of(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_fence_that_nothing_closes_is_none() {
+        assert_eq!(fenced("a\n```\nb\n```\nc"), [false, true, true, true, false]);
+        assert_eq!(fenced("a\n```\nb"), [false; 3]);
+        assert_eq!(fenced("```\na\n```\n~~~\nb"), [true, true, true, false, false]);
+        assert!(fenced("a\nb").is_empty());
+    }
+
+    #[test]
+    fn sentences_end_before_a_space() {
+        let of = |text: &str| sentence_ends(text).collect::<Vec<_>>();
+        assert_eq!(of("A b. C 1.5 d! E"), [4, 13, 15]);
+        assert_eq!(of("see a.b.c"), [9]);
+        assert_eq!(of("好。是"), [6, 9]);
+        assert!(of("").is_empty());
+    }
+}

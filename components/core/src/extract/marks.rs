@@ -1,0 +1,309 @@
+//! The table of phrases by which facts are found, and how a line is compared with it.
+
+use super::fact::{Class, Severity};
+
+/// Labels: what stands before a colon at the start of a line or sentence.
+const LABELS: &[(Class, &[&str])] = &[
+    (Class::Decision, &["decision", "decisions", "decided", "final decision"]),
+    (
+        Class::Constraint,
+        &[
+            "constraint",
+            "constraints",
+            "hard constraint",
+            "rule",
+            "policy",
+            "requirement",
+            "safety",
+            "safety rule",
+        ],
+    ),
+    (Class::Preference, &["preference", "user preference"]),
+    (
+        Class::Goal,
+        &["goal", "task", "objective", "acceptance criteria", "success criteria", "done when"],
+    ),
+    (Class::Issue, &["blocker", "blockers", "blocked by", "error", "fatal", "panic"]),
+    (Class::Critical, &["critical", "security", "invariant", "perf", "performance", "note well"]),
+    (
+        Class::State,
+        &["progress", "next actions", "next steps", "next step", "goal state", "status"],
+    ),
+    (Class::Modification, &["modified", "created", "deleted", "renamed"]),
+    (Class::Failure, &["tried", "dead end", "failure"]),
+    (Class::Learning, &["lesson", "lessons", "lesson learned", "learned", "learning", "note"]),
+    (Class::Question, &["open question", "open questions", "tbd", "todo", "fixme"]),
+    (Class::Fact, &["fact", "facts"]),
+    (Class::Pattern, &["pattern", "convention", "anti-pattern", "avoid"]),
+    (Class::Prune, &["prune"]),
+];
+
+/// What a sentence starts with.
+const STARTS: &[(Class, &[&str])] = &[
+    (
+        Class::Constraint,
+        &[
+            "we will not",
+            "we won't",
+            "i will not",
+            "we must",
+            "you must",
+            "do not",
+            "don't",
+            "please do not",
+            "please don't",
+            "never",
+            "always",
+            "please never",
+            "please always",
+            "only",
+            "make sure",
+            "please make sure",
+            "be sure to",
+            "no more than",
+        ],
+    ),
+    (
+        Class::Decision,
+        &[
+            "decided",
+            "we decided",
+            "i decided",
+            "i have decided",
+            "we have decided",
+            "we will",
+            "we'll",
+            "we are going with",
+            "we're going with",
+            "i'm going with",
+            "going with",
+            "let's use",
+            "let's go with",
+            "let's stick with",
+            "adopt",
+            "adopted",
+            "selected",
+            "we selected",
+            "chose",
+            "we chose",
+            "i chose",
+            "switched to",
+            "we switched to",
+            "we agreed",
+            "agreed to",
+            "the plan is to",
+            "we use",
+            "we are using",
+            "we settled on",
+            "i went with",
+            "we went with",
+        ],
+    ),
+    (
+        Class::Preference,
+        &[
+            "prefer",
+            "i prefer",
+            "we prefer",
+            "i want",
+            "i would rather",
+            "i'd rather",
+            "i'd prefer",
+            "i would prefer",
+            "i'd like",
+            "i would like",
+            "please use",
+        ],
+    ),
+    (
+        Class::Goal,
+        &["the goal is", "our goal is", "my goal is", "the task is", "we need to", "i need to"],
+    ),
+    (Class::Failure, &["i tried", "we tried"]),
+    (Class::Learning, &["lesson learned", "learned that", "it turns out", "turns out"]),
+    (Class::Modification, &["i modified", "i created", "i renamed", "i deleted"]),
+];
+
+/// What a sentence has anywhere.
+const WITHIN: &[(Class, &[&str])] = &[
+    (
+        Class::Constraint,
+        &[
+            "must",
+            "must never",
+            "should never",
+            "should always",
+            "may only",
+            "shall not",
+            "is forbidden",
+            "are forbidden",
+            "not allowed",
+            "is mandatory",
+            "is required",
+            "are required",
+            "cannot exceed",
+            "must not exceed",
+            "(user preference)",
+        ],
+    ),
+    (
+        Class::Failure,
+        &[
+            "failed because",
+            "doesn't work",
+            "does not work",
+            "didn't work",
+            "did not work",
+            "dead end",
+            "abandoned",
+            "reverted",
+        ],
+    ),
+    (Class::Learning, &["turns out", "turned out"]),
+    (Class::Pattern, &["anti-pattern"]),
+];
+
+/// Bounds: constraints if a number follows.
+const BOUNDS: &[&str] = &["at most", "at least", "no more than", "no less than", "no later than"];
+/// What is said of something that is done.
+const RESOLVED: &[&str] =
+    &["fixed", "resolved", "closed", "passes now", "pass now", "works now", "solved"];
+/// What is said when nothing is to be kept.
+const NOISE: &[&str] =
+    &["saved successfully", "tests passed", "build completed", "test passed", "all tests pass"];
+
+/// Labels of parts of a fact.
+pub(super) const PARTS: &[&str] = &[
+    "rationale",
+    "alternatives",
+    "impact",
+    "validated",
+    "validation",
+    "agent",
+    "because",
+    "repro",
+    "reproduction",
+    "status",
+    "attempted",
+    "next",
+    "implementation",
+    "query pattern",
+    "changes",
+    "change",
+    "reason",
+    "related",
+    "progress",
+    "next actions",
+    "next steps",
+    "blockers",
+    "acceptance criteria",
+    "severity",
+    "context",
+    "trade-offs",
+];
+/// Labels of parts that a list may follow.
+pub(super) const LISTS: &[&str] =
+    &["progress", "next actions", "next steps", "blockers", "acceptance criteria", "alternatives"];
+
+/// Returns the class of a label, in lower case and without the colon.
+pub(super) fn label(text: &str) -> Option<Class> {
+    LABELS.iter().find(|(_, labels)| labels.contains(&text)).map(|it| it.0)
+}
+
+/// Returns the class of a sentence in lower case, which has no label.
+pub(super) fn sentence(lower: &str) -> Option<Class> {
+    let starts = |it: &&&str| starts_with(lower, it);
+    if let Some((class, _)) = STARTS.iter().find(|(_, marks)| marks.iter().any(|it| starts(&it))) {
+        let is_bare = *class == Class::Constraint && starts_with(lower, "only");
+        let is_rule = !is_bare || has(lower, "allowed") || has(lower, "may") || has(lower, "use");
+        if is_rule && !is_small_talk(lower) {
+            return Some(*class);
+        }
+    }
+    let within = |marks: &[&str]| marks.iter().any(|it| has(lower, it));
+    let found = WITHIN.iter().find(|(_, marks)| within(marks)).map(|it| it.0);
+    if let Some(class) = found
+        && !(class == Class::Constraint && is_guess(lower))
+    {
+        return Some(class);
+    }
+    let is_bound = BOUNDS.iter().any(|it| {
+        let after = find(lower, it).and_then(|at| lower.get(at.saturating_add(it.len())..));
+        after.is_some_and(|it| it.trim_start().starts_with(|c: char| c.is_ascii_digit()))
+    });
+    let is_only = has(lower, "only") && has(lower, "allowed");
+    if is_bound || is_only {
+        return Some(Class::Constraint);
+    }
+    let is_failed_try = has(lower, "tried") && has(lower, "but");
+    if is_failed_try {
+        return Some(Class::Failure);
+    }
+    NOISE.iter().any(|it| has(lower, it)).then_some(Class::Noise)
+}
+
+/// Returns true for sentences such as `Don't worry` and `I want to thank you`.
+fn is_small_talk(lower: &str) -> bool {
+    const TALK: [&str; 12] = [
+        "don't worry",
+        "don't know",
+        "don't think",
+        "don't forget to have",
+        "always a",
+        "never mind",
+        "do not know",
+        "do not think",
+        "we will see",
+        "we'll see",
+        "always happy",
+        "never a",
+    ];
+    TALK.iter().any(|it| starts_with(lower, it))
+}
+
+/// Returns true for a guess such as `it must have been` or `you must be tired`.
+fn is_guess(lower: &str) -> bool {
+    const GUESSES: [&str; 5] =
+        ["must have", "must be so", "must be hard", "must feel", "you must be"];
+    GUESSES.iter().any(|it| has(lower, it)) && !has(lower, "must not") && !has(lower, "must be at")
+}
+
+/// Returns true if a sentence in lower case says that something is done.
+pub(super) fn resolves(lower: &str) -> bool {
+    RESOLVED.iter().any(|it| has(lower, it))
+        && !["not fixed", "not resolved", "unresolved", "to be fixed", "must be fixed"]
+            .iter()
+            .any(|it| lower.contains(it))
+}
+
+/// Returns the severity that a text names in brackets.
+pub(super) fn severity(text: &str) -> Option<Severity> {
+    let within = text.split('[').skip(1).filter_map(|it| it.split(']').next());
+    let mut found = within.filter_map(|name| {
+        let is_it = |it: &&Severity| it.as_str().eq_ignore_ascii_case(name);
+        Severity::ALL.iter().find(is_it).copied()
+    });
+    found.next()
+}
+
+/// Returns true if `text` starts with the words of `mark`.
+fn starts_with(text: &str, mark: &str) -> bool {
+    text.strip_prefix(mark).is_some_and(ends_word)
+}
+
+/// Returns true if `text` has the words of `mark`.
+pub(super) fn has(text: &str, mark: &str) -> bool {
+    find(text, mark).is_some()
+}
+
+fn find(text: &str, mark: &str) -> Option<usize> {
+    text.match_indices(mark).map(|it| it.0).find(|at| {
+        let before = text.get(..*at).and_then(|it| it.chars().next_back());
+        let after = text.get(at.saturating_add(mark.len())..).unwrap_or_default();
+        before.is_none_or(|it| !it.is_alphanumeric() && it != '_') && ends_word(after)
+    })
+}
+
+fn ends_word(rest: &str) -> bool {
+    rest.chars().next().is_none_or(|it| !it.is_alphanumeric() && it != '_')
+}

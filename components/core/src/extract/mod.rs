@@ -1,0 +1,125 @@
+//! Extraction: finds in a conversation what must not be forgotten (spec 17.1).
+//!
+//! A fact is a sentence, line or paragraph of the conversation, in its own words. `marks` is the
+//! table of phrases, `line`, `form` and `scan` read texts, `fact` says what a fact is, `claim` reads what a
+//! sentence says, and `supersede` finds facts that a later one replaces.
+//!
+//! # Invariants
+//!
+//! - The text of a fact is a part of its item's text, byte for byte.
+//! - Facts are in the order of their places. Any text is accepted, in time linear in its bytes and
+//!   in its facts.
+
+pub(crate) mod claim;
+mod fact;
+mod form;
+mod line;
+mod marks;
+mod scan;
+mod supersede;
+
+pub use fact::{Class, Detail, Extraction, Fact, Place, Position, Severity, Status};
+
+use crate::{
+    item::{Authority, Item},
+    order::sorted,
+};
+use scan::Scan;
+
+/// The most facts of one extraction.
+pub const FACTS_MAX: usize = 4_000;
+/// The most lines that are read in one extraction.
+pub const LINES_MAX: u32 = 20_000;
+/// How many modifications are kept at any price.
+const MODIFICATIONS_KEPT: usize = 5;
+
+/// Extracts the facts of `items`, which are in the order of the conversation, from a position on.
+///
+/// Where [`FACTS_MAX`] or [`LINES_MAX`] is reached, [`Extraction::next`] is the position to go on
+/// from. Items before `from` are not read.
+///
+/// ```
+/// use shared_context_core::{
+///     extract::{Class, Position, extract},
+///     item::{Item, Kind, ListedKind},
+/// };
+///
+/// let said = "Morning! DECISION: Use Kafka. Never deploy on Friday.";
+/// let item = Item::inline("1", Kind::Listed(ListedKind::UserMessage), said);
+/// let facts = extract(&[item], Position::default()).facts;
+/// assert!(facts.iter().any(|it| it.class == Class::Decision && it.text == "DECISION: Use Kafka."));
+/// assert!(facts.iter().any(|it| it.text == "Never deploy on Friday." && it.score == 100));
+/// ```
+pub fn extract(items: &[Item], from: Position) -> Extraction {
+    let mut found = Extraction::default();
+    let mut resolutions = Vec::new();
+    let mut first_message = None;
+    let mut last_question = None;
+    for (place, item) in items.iter().enumerate().skip(from.item) {
+        let Some(text) = item.text() else { continue };
+        let first = if place == from.item { from.line } else { 0 };
+        let left = LINES_MAX.saturating_sub(found.lines);
+        let room = FACTS_MAX.saturating_sub(found.facts.len());
+        let (mut scan, next) = Scan::read((place, item), text, first, (left, room));
+        found.lines = found.lines.saturating_add(scan.lines);
+        resolutions.extend(scan.resolutions.drain(..).map(|it| (place, it)));
+        let by = scan::authority(item);
+        if by == Authority::User {
+            settle_question(&mut found.facts, &mut last_question);
+            if place == 0 || first_message.is_none() && from == Position::default() {
+                first_message = Some((place, text));
+            }
+        }
+        found.facts.append(&mut scan.facts);
+        if let Some(line) = next {
+            found.next = Some(Position { item: place, line });
+            break;
+        }
+        let end = text.trim_end().len();
+        let is_found = |it: &Fact| it.place.item == place && it.place.end == end;
+        if by == Authority::Model && !found.facts.last().is_some_and(is_found) {
+            scan.add_question();
+            if !scan.facts.is_empty() {
+                last_question = Some(found.facts.len());
+            }
+            found.facts.append(&mut scan.facts);
+        }
+    }
+    let has_goal = found.facts.iter().any(|it| it.class == Class::Goal && it.score == 100);
+    if let Some((place, text)) = first_message.filter(|_| !has_goal)
+        && let Some(item) = items.get(place)
+    {
+        let (mut scan, _) = Scan::read((place, item), text, u32::MAX, (0, 0));
+        scan.add_goal();
+        // What is said as a rule or a decision need not be said again as the goal.
+        let is_said = |it: &Fact| {
+            let same = |one: &&Fact| one.place.item == place && one.place.start == it.place.start;
+            found.facts.iter().find(same).is_some_and(|one| one.place.end >= it.place.end)
+        };
+        scan.facts.retain(|it| !is_said(it));
+        // A message of one rule is that rule, not a goal with the same text.
+        let is_known = |it: &Fact| {
+            found.facts.iter().any(|other| other.place == it.place && other.score == 100)
+        };
+        scan.facts.retain(|it| !is_known(it));
+        found.facts.append(&mut scan.facts);
+    }
+    found.facts = sorted(found.facts, |a, b| {
+        (a.place.item, a.place.start).cmp(&(b.place.item, b.place.start))
+    });
+    found.facts.truncate(FACTS_MAX);
+    let modifications = found.facts.iter_mut().rev().filter(|it| it.class == Class::Modification);
+    modifications.take(MODIFICATIONS_KEPT).for_each(|it| it.score = 100);
+    supersede::resolve(&mut found.facts, &resolutions, items.len().saturating_sub(1));
+    supersede::supersede(&mut found.facts);
+    found
+}
+
+/// Settles the last question of the model: a person said something after it.
+fn settle_question(facts: &mut [Fact], question: &mut Option<usize>) {
+    let asked = question.take().and_then(|it| facts.get_mut(it));
+    if let Some(it) = asked.filter(|it| it.class == Class::Question) {
+        it.status = Status::Resolved;
+        it.score = 30;
+    }
+}

@@ -1,0 +1,330 @@
+//! Reads texts line by line, and finds facts in them.
+
+use super::{
+    fact::{Class, Fact, Place, Status},
+    form::{changes_file, details, following, ids, is_part, is_state, is_to_do, label_of},
+    line::{Head, Line, head, lines, sentence_ends, skip_bullet},
+    marks,
+};
+use crate::{
+    count::narrow,
+    digest::sha256,
+    item::{Authority, Item, Kind, ListedKind},
+};
+
+/// The longest fact, in bytes; a longer one ends at the last word before.
+const FACT_BYTES_MAX: usize = 2_000;
+/// The longest goal that is taken from the first message, in bytes.
+const GOAL_BYTES_MAX: usize = 600;
+
+/// What is read of an item.
+#[derive(Debug)]
+pub(super) struct Scan<'a> {
+    text: &'a str,
+    item: usize,
+    authority: Authority,
+    is_tool_call: bool,
+    /// A place whose number of characters is known: bytes and characters.
+    counted: (usize, u32),
+    pub(super) facts: Vec<Fact>,
+    /// The ids in sentences that say that something is done; without an id an empty list.
+    pub(super) resolutions: Vec<Vec<String>>,
+    /// How many lines were read.
+    pub(super) lines: u32,
+}
+
+/// Returns who says what an item says: the source if it told, else as its kind implies.
+pub(super) fn authority(item: &Item) -> Authority {
+    use ListedKind as L;
+    if item.source.authority != Authority::Unknown {
+        return item.source.authority;
+    }
+    match item.kind {
+        Kind::Listed(L::UserMessage | L::ManualNote) => Authority::User,
+        Kind::Listed(L::SystemPrompt | L::DeveloperInstruction | L::PolicyNote) => {
+            Authority::Operator
+        }
+        Kind::Listed(
+            L::SessionHistory | L::PeerAgentMessage | L::ComputedSummary | L::ThreadSummary,
+        ) => Authority::Model,
+        Kind::Listed(
+            L::ToolResult | L::ExternalResource | L::RetrievalResult | L::BrowserState,
+        ) => Authority::ToolExternal,
+        _ => Authority::Unknown,
+    }
+}
+
+impl<'a> Scan<'a> {
+    /// Reads the lines of an item from `first` on, at most `lines_max`, until there are `facts_max`
+    /// facts. Returns the line to go on from if it did not reach the end.
+    pub(super) fn read(
+        item: (usize, &'a Item),
+        text: &'a str,
+        first: u32,
+        (lines_max, facts_max): (u32, usize),
+    ) -> (Self, Option<u32>) {
+        let is_tool_call = item.1.kind.as_str() == "tool_call";
+        let mut scan = Self {
+            text,
+            item: item.0,
+            authority: authority(item.1),
+            is_tool_call,
+            counted: (0, 0),
+            facts: Vec::new(),
+            resolutions: Vec::new(),
+            lines: 0,
+        };
+        let lines = lines(text);
+        let mut at = usize::try_from(first).unwrap_or(usize::MAX);
+        while let Some(line) = lines.get(at) {
+            if scan.lines >= lines_max || scan.facts.len() >= facts_max {
+                return (scan, Some(line.number));
+            }
+            let read = scan.line(&lines, at);
+            scan.lines = scan.lines.saturating_add(narrow(read));
+            at = at.saturating_add(read);
+        }
+        (scan, None)
+    }
+
+    /// Reads the line at `at`, and those that belong to the same fact. Returns how many.
+    fn line(&mut self, lines: &[Line<'a>], at: usize) -> usize {
+        let Some(line) = lines.get(at).copied() else { return 1 };
+        if line.text.trim_start().starts_with('>') {
+            return 1;
+        }
+        let start = head(line.text, |it| marks::label(it).is_some() || is_part(it));
+        let rest = line.text.get(start.rest..).unwrap_or_default();
+        if self.is_tool_call && at == 0 && changes_file(rest) {
+            self.add(Class::Modification, line, (line.start, start.rest), rest.len(), start);
+            return 1;
+        }
+        let labelled = label_of(rest).filter(|it| !line.is_fenced || is_to_do(it.1));
+        if let Some((class, _)) = labelled {
+            let count = following(lines, at);
+            let last = lines.get(at.saturating_add(count).saturating_sub(1)).unwrap_or(&line);
+            let end = last.start.saturating_add(last.text.trim_end().len());
+            let length = end.saturating_sub(line.start.saturating_add(start.rest));
+            self.add(class, line, (line.start, start.rest), length, start);
+            return count;
+        }
+        if !line.is_fenced {
+            self.sentences(line, start);
+        }
+        1
+    }
+
+    /// Reads the sentences of a line.
+    fn sentences(&mut self, line: Line<'a>, start: Head<'a>) {
+        let rest = line.text.get(start.rest..).unwrap_or_default();
+        let mut from = 0;
+        for end in sentence_ends(rest) {
+            let sentence = rest.get(from..end).unwrap_or_default();
+            let before = start.rest.saturating_add(from);
+            from = end;
+            let trimmed = sentence.trim_start();
+            let before = before.saturating_add(sentence.len().saturating_sub(trimmed.len()));
+            let lower = unquoted(trimmed).to_lowercase().replace('’', "'");
+            let resolves = marks::resolves(&lower);
+            if resolves {
+                self.resolutions.push(ids(trimmed));
+            }
+            let is_question = trimmed.trim_end().ends_with(['?', '？', '؟']);
+            let class = match label_of(trimmed) {
+                Some((class, _)) => Some(class),
+                None if is_question => None,
+                None => marks::sentence(skip_bullet(&lower)),
+            };
+            let class = match class {
+                Some(Class::Constraint | Class::Decision) if resolves => None,
+                None if is_state(trimmed) => Some(Class::State),
+                None if !is_question && self.defines(trimmed) => Some(Class::Fact),
+                it => it,
+            };
+            if let Some(class) = class {
+                self.add(class, line, (line.start, before), trimmed.trim_end().len(), start);
+            }
+        }
+    }
+
+    /// Returns true if somebody of the team tells a value: `The retry limit is 5.`
+    fn defines(&self, sentence: &str) -> bool {
+        let tells = [" is ", " are ", " was moved to ", " = "];
+        self.authority <= Authority::Operator
+            && sentence.starts_with(|c: char| c.is_uppercase())
+            && sentence.contains(|c: char| c.is_ascii_digit())
+            && tells.iter().any(|it| sentence.contains(it))
+    }
+
+    /// Adds a fact of `length` bytes that begins in `line`.
+    fn add(
+        &mut self,
+        class: Class,
+        line: Line<'a>,
+        (of_line, in_line): (usize, usize),
+        length: usize,
+        start: Head<'a>,
+    ) {
+        let first = of_line.saturating_add(in_line);
+        let whole = self.text.get(first..).unwrap_or_default();
+        let text = bounded(whole, length.min(FACT_BYTES_MAX));
+        let text = text.trim_end();
+        if text.is_empty() {
+            return;
+        }
+        let char_start = self.chars_before(first);
+        let end = first.saturating_add(text.len());
+        let char_end = char_start.saturating_add(narrow(text.chars().count()));
+        let details = details(text);
+        let by = details.iter().find(|it| it.label == "agent").map(|it| it.text.clone());
+        let is_done = details
+            .iter()
+            .any(|it| it.label == "status" && marks::resolves(&it.text.to_lowercase()));
+        let id = if class == Class::Issue { ids(text).into_iter().next() } else { None };
+        let severity = if class == Class::Issue { marks::severity(text) } else { None };
+        self.facts.push(Fact {
+            class,
+            score: score(class, self.authority, text),
+            place: Place {
+                item: self.item,
+                line: line.number,
+                start: first,
+                end,
+                char_start,
+                char_end,
+            },
+            details,
+            id,
+            severity,
+            status: if is_done { Status::Resolved } else { Status::Open },
+            said_at: start.said_at.map(str::to_owned),
+            made_by: by.or_else(|| start.speaker.map(str::to_owned)),
+            authority: self.authority,
+            digest: sha256(text),
+            text: text.to_owned(),
+            superseded_by: None,
+        });
+    }
+
+    /// Adds the question with which an item ends.
+    pub(super) fn add_question(&mut self) {
+        let trimmed = self.text.trim_end();
+        if !trimmed.ends_with(['?', '？', '؟']) {
+            return;
+        }
+        let first = trimmed.rfind('\n').map_or(0, |it| it.saturating_add(1));
+        let line = trimmed.get(first..).unwrap_or_default();
+        let mut from = 0;
+        let mut last = 0;
+        for end in sentence_ends(line) {
+            (last, from) = (from, end);
+        }
+        let sentence = line.get(last..).unwrap_or_default();
+        let skipped = sentence.len().saturating_sub(sentence.trim_start().len());
+        let number = narrow(trimmed.matches('\n').count());
+        let line = Line { number, start: first, text: line, is_fenced: false };
+        let start = last.saturating_add(skipped);
+        self.add(
+            Class::Question,
+            line,
+            (first, start),
+            sentence.trim_start().len(),
+            Head::default(),
+        );
+    }
+
+    /// Adds the first paragraph as the goal.
+    pub(super) fn add_goal(&mut self) {
+        let text = self.text.trim_start();
+        let first = self.text.len().saturating_sub(text.len());
+        let paragraph = text.split("\n\n").next().unwrap_or_default();
+        let long = bounded(paragraph, GOAL_BYTES_MAX);
+        let fits = sentence_ends(long).filter(|it| *it < long.len() || long == paragraph);
+        let length = fits.last().unwrap_or(long.len());
+        let number = narrow(self.text.get(..first).unwrap_or_default().matches('\n').count());
+        let line = Line { number, start: first, text, is_fenced: false };
+        self.counted = (0, 0);
+        self.add(Class::Goal, line, (first, 0), length, Head::default());
+    }
+
+    /// Counts the characters before a byte. Bytes are asked for in ascending order.
+    fn chars_before(&mut self, byte: usize) -> u32 {
+        let (from, counted) = if byte < self.counted.0 { (0, 0) } else { self.counted };
+        let between = self.text.get(from..byte).unwrap_or_default();
+        let count = counted.saturating_add(narrow(between.chars().count()));
+        self.counted = (byte, count);
+        count
+    }
+}
+
+/// Returns how much a fact must be kept. A sentence of somebody who is not of the team may look like
+/// a rule: it is found, but is not kept at any price.
+fn score(class: Class, authority: Authority, text: &str) -> u8 {
+    let is_ours = authority < Authority::ToolExternal;
+    let is_labelled = label_of(text).is_some();
+    match class {
+        Class::Decision
+        | Class::Constraint
+        | Class::Goal
+        | Class::Issue
+        | Class::Critical
+        | Class::State
+            if is_ours =>
+        {
+            100
+        }
+        Class::Preference if authority <= Authority::Operator => 100,
+        // Who writes `FACT:` wants it to be kept.
+        Class::Fact if authority <= Authority::Operator && is_labelled => 100,
+        Class::Issue => 100,
+        Class::Decision
+        | Class::Constraint
+        | Class::Goal
+        | Class::Preference
+        | Class::Critical
+        | Class::State
+        | Class::Question
+        | Class::Fact => 70,
+        Class::Failure | Class::Learning | Class::Pattern => 60,
+        // The last five get 100 when all are known.
+        Class::Modification => 40,
+        Class::Prune => 30,
+        Class::Noise => 20,
+    }
+}
+
+/// Returns the start of `text` of at most `max` bytes, up to the end of a word.
+fn bounded(text: &str, max: usize) -> &str {
+    if text.len() <= max {
+        return text;
+    }
+    let mut end = max;
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    let cut = text.get(..end).unwrap_or_default();
+    if text.get(end..).is_some_and(|it| it.starts_with(char::is_whitespace)) {
+        return cut;
+    }
+    cut.rfind(char::is_whitespace).and_then(|it| cut.get(..it)).unwrap_or(cut)
+}
+
+/// Returns a sentence without what stands in quotation marks or backticks: marks there are somebody
+/// else's.
+fn unquoted(sentence: &str) -> String {
+    let mut kept = String::with_capacity(sentence.len());
+    let mut quote = None;
+    for c in sentence.chars() {
+        match quote {
+            Some(end) if c == end => quote = None,
+            Some(_) => {}
+            None => match c {
+                '"' | '`' => quote = Some(c),
+                '“' => quote = Some('”'),
+                c => kept.push(c),
+            },
+        }
+    }
+    // A quotation that does not end is none.
+    if quote.is_some() { sentence.to_owned() } else { kept }
+}

@@ -1,0 +1,183 @@
+//! Which facts a later one replaces, and which issues and questions are settled.
+//!
+//! A fact replaces an earlier one of its class if it says the same of the same subject with other
+//! values: all other words are the same, apart from words on one side such as `now`. Values are
+//! numbers, ids and names, and exactly one differs. `the production database` and `the staging database` differ in a word of
+//! the subject on both sides, so both stay.
+
+use std::collections::BTreeMap;
+
+use super::{
+    claim::{Token, TokenKind, names_same, tokens},
+    fact::{Class, Fact, Status},
+};
+use crate::text::words::{Reader, Word};
+
+/// With how many earlier facts that share a word a fact is compared.
+const COMPARED_MAX: usize = 32;
+/// Two statements are of one subject if they share this many percent of their words.
+const SHARED_PERCENT: usize = 70;
+/// Two statements of one subject share at least this many words.
+const SHARED_MIN: usize = 2;
+
+/// What a fact says: words of its subject, and values.
+#[derive(Debug)]
+struct Statement {
+    words: Vec<Word>,
+    values: Vec<Token>,
+    /// Whether it says what its subject is, as `the cutover is on Friday` does and `use Kafka` does not.
+    is_definition: bool,
+}
+
+/// Marks the facts that a later one of the list replaces.
+pub(super) fn supersede(facts: &mut [Fact]) {
+    let mut reader = Reader::default();
+    // The latest facts of each class that have a word, newest last.
+    let mut having: BTreeMap<(Class, Word), Vec<usize>> = BTreeMap::new();
+    let mut statements: Vec<Statement> = Vec::with_capacity(facts.len());
+    for place in 0..facts.len() {
+        let Some(fact) = facts.get(place) else { break };
+        let own = statement(&mut reader, fact);
+        let pivot = pivot(&mut reader, &fact.text);
+        let class = fact.class;
+        let mut replaced: Vec<usize> = Vec::new();
+        if can_be_replaced(class) {
+            for earlier in candidates(&having, class, &own) {
+                let Some((other, before)) = facts.get(earlier).zip(statements.get(earlier)) else {
+                    continue;
+                };
+                let is_repeated = other.digest == fact.digest;
+                let is_left = pivot.as_ref().is_some_and(|left| {
+                    other.class == Class::Decision
+                        && before.values.iter().any(|it| names_same(it, left))
+                });
+                if other.superseded_by.is_none()
+                    && (is_repeated || is_left || restates(&own, before))
+                {
+                    replaced.push(earlier);
+                }
+            }
+            for word in own.words.iter().chain(own.values.iter().map(|it| &it.stem)) {
+                having.entry((class, *word)).or_default().push(place);
+            }
+        }
+        statements.push(own);
+        for earlier in replaced {
+            if let Some(it) = facts.get_mut(earlier) {
+                it.superseded_by = Some(place);
+                it.status = Status::Superseded;
+            }
+        }
+    }
+}
+
+fn can_be_replaced(class: Class) -> bool {
+    matches!(
+        class,
+        Class::Goal
+            | Class::Constraint
+            | Class::Preference
+            | Class::Decision
+            | Class::Critical
+            | Class::State
+            | Class::Fact
+            | Class::Issue
+            | Class::Modification
+    )
+}
+
+/// Returns the latest facts that share a word with a statement, those that share most first.
+fn candidates(
+    having: &BTreeMap<(Class, Word), Vec<usize>>,
+    class: Class,
+    own: &Statement,
+) -> Vec<usize> {
+    let mut shared: BTreeMap<usize, usize> = BTreeMap::new();
+    for word in own.words.iter().chain(own.values.iter().map(|it| &it.stem)) {
+        let places = having.get(&(class, *word));
+        for place in places.into_iter().flat_map(|it| it.iter().rev().take(COMPARED_MAX)) {
+            let count = shared.entry(*place).or_default();
+            *count = count.saturating_add(1);
+        }
+    }
+    shared.into_keys().rev().take(COMPARED_MAX).collect()
+}
+
+/// Reads what a fact says, without its labelled parts.
+fn statement(reader: &mut Reader, fact: &Fact) -> Statement {
+    let first = fact.details.first().and_then(|it| fact.text.find(it.text.as_str()));
+    let text = first.filter(|it| *it > 0).and_then(|it| fact.text.get(..it));
+    let text = text.unwrap_or(&fact.text).lines().next().unwrap_or_default();
+    let text = match text.split_once(':') {
+        Some((label, rest))
+            if label.len() <= 32 && !rest.trim().is_empty() && !label.contains('-') =>
+        {
+            rest
+        }
+        _ => text,
+    };
+    let lower = text.to_lowercase();
+    let is_definition = [" is ", " are ", " has ", " have "].iter().any(|it| lower.contains(it));
+    let mut statement = Statement { words: Vec::new(), values: Vec::new(), is_definition };
+    for token in tokens(reader, text) {
+        match token.kind {
+            TokenKind::Hard => statement.values.push(token),
+            TokenKind::Word if !statement.words.contains(&token.stem) => {
+                statement.words.push(token.stem);
+            }
+            _ => {}
+        }
+    }
+    statement
+}
+
+/// Returns true if `new` says the same as `old` of the same subject, with other values.
+fn restates(new: &Statement, old: &Statement) -> bool {
+    let only =
+        |a: &Statement, b: &Statement| a.words.iter().filter(|it| !b.words.contains(it)).count();
+    let (added, gone) = (only(new, old), only(old, new));
+    let shared = new.words.len().saturating_sub(added);
+    let of_both = new.words.len().saturating_add(old.words.len());
+    let is_like = shared.saturating_mul(200) >= of_both.saturating_mul(SHARED_PERCENT);
+    let has_value = |one: &Token, all: &[Token]| all.iter().any(|it| names_same(one, it));
+    let kept = new.values.iter().filter(|it| has_value(it, &old.values)).count();
+    // Where two values differ, one may be of the subject: `use port 80 for part 1`, `… 81 for part 2`.
+    let is_other = |it: &Statement| it.values.len() == kept.saturating_add(1);
+    let differs = is_other(new) && is_other(old);
+    // Names that both have are of the subject, too: `Python 3.8` and `Python 3.9`.
+    let is_defined = new.is_definition && old.is_definition && shared > 0;
+    let is_same = shared.saturating_add(kept) >= SHARED_MIN || is_defined;
+    is_same && is_like && (added == 0 || gone == 0) && differs
+}
+
+/// Returns what a sentence says that it leaves: Y of `Switched to X from Y` and `X instead of Y`.
+fn pivot(reader: &mut Reader, text: &str) -> Option<Token> {
+    let lower = text.to_lowercase();
+    let is_pivot = lower.contains("switched to") || lower.contains("switch to");
+    let after = if is_pivot { lower.find(" from ").map(|it| it.saturating_add(6)) } else { None };
+    let after = after.or_else(|| Some(lower.find("instead of ")?.saturating_add(11)))?;
+    // Both texts have the same bytes where the words are ASCII.
+    let rest = text.get(after..)?;
+    tokens(reader, &format!("- {rest}")).into_iter().find(|it| it.stem != 0)
+}
+
+/// Settles issues by what was said later: `resolutions` has the item and the ids that are done;
+/// without an id, what failed in the last 20 items.
+pub(super) fn resolve(facts: &mut [Fact], resolutions: &[(usize, Vec<String>)], last: usize) {
+    const BACK_MAX: usize = 20;
+    const KEPT_FOR: usize = 10;
+    for fact in facts.iter_mut().filter(|it| it.class == Class::Issue) {
+        let from = fact.place.item;
+        let settles = |(item, ids): &&(usize, Vec<String>)| match &fact.id {
+            Some(id) => *item >= from && ids.contains(&id.to_uppercase()),
+            None => *item > from && ids.is_empty() && item.saturating_sub(from) <= BACK_MAX,
+        };
+        let by = resolutions.iter().find(settles).map(|it| it.0);
+        if by.is_some() && fact.status == Status::Open {
+            fact.status = Status::Resolved;
+        }
+        if fact.status == Status::Resolved && last.saturating_sub(by.unwrap_or(from)) > KEPT_FOR {
+            fact.score = 20;
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Summaries that somebody wrote in their own words, checked for what they lost: 30 faithful ones, of
+//! which none may be reported, and 30 with one planted loss each, of which all must be (spec 17.4).
+#![expect(clippy::print_stdout, clippy::indexing_slicing, reason = "a test that prints a table")]
+
+mod sessions;
+
+use sessions::{SESSIONS, Session};
+use shared_context_core::{
+    compact::{SummaryCheck, VerdictKind, check_summary, repair},
+    extract::{Extraction, Position, extract},
+    item::{Authority, Item, Kind, ListedKind},
+    tokens::{Tokens, approximate},
+};
+
+fn conversation(session: &Session) -> Extraction {
+    let item = |(nth, text): (usize, &&str)| {
+        let kind = Kind::Listed(ListedKind::UserMessage);
+        let mut item = Item::inline(format!("turn-{nth}"), kind, *text);
+        item.source.authority = Authority::User;
+        item
+    };
+    let items: Vec<Item> = session.turns.iter().enumerate().map(item).collect();
+    extract(&items, Position::default())
+}
+
+/// Writes a summary of the sentences, in one of three styles.
+fn summary(style: usize, sentences: &[&str]) -> String {
+    match style % 3 {
+        0 => sentences.join(" "),
+        1 => format!("# Summary\n\n- {}\n", sentences.join("\n- ")),
+        _ => {
+            let reversed: Vec<&str> = sentences.iter().rev().copied().collect();
+            format!("What matters so far:\n{}\n", reversed.join("\n\n"))
+        }
+    }
+}
+
+/// Returns the `nth` faithful summary of a session.
+fn faithful(session: &Session, nth: usize) -> String {
+    let said = session.facts.iter().enumerate();
+    let sentences = said.map(|(place, fact)| fact.said[(nth + place) % fact.said.len()]);
+    let sentences: Vec<&str> = sentences.chain([session.also]).collect();
+    summary(nth, &sentences)
+}
+
+/// Returns the `nth` faithful summary with the loss of the `nth` fact planted.
+fn damaged(session: &Session, nth: usize) -> String {
+    let said = session.facts.iter().enumerate();
+    let sentences: Vec<&str> =
+        said.map(|(place, fact)| {
+            if place == nth { fact.damaged } else { fact.said[(nth + place) % fact.said.len()] }
+        })
+        .chain([session.also])
+        .filter(|it| !it.is_empty())
+        .collect();
+    summary(nth, &sentences)
+}
+
+/// Returns the facts that a check reports, by what they begin with.
+fn reported(extraction: &Extraction, check: &SummaryCheck) -> Vec<(String, VerdictKind)> {
+    let bad = check.verdicts.iter().filter(|it| it.kind != VerdictKind::Present);
+    bad.map(|it| (extraction.facts[it.fact].text.clone(), it.kind)).collect()
+}
+
+#[test]
+fn losses_are_found_and_faithful_summaries_pass() {
+    let (mut alarms, mut found) = (Vec::new(), 0);
+    println!("session        faithful: alarms   damaged: found, others");
+    for session in SESSIONS {
+        let facts = conversation(session);
+        let (mut false_alarms, mut planted, mut others) = (0, 0, 0);
+        for nth in 0..5 {
+            let text = faithful(session, nth);
+            let bad = reported(&facts, &check_summary(&facts.facts, &text));
+            false_alarms += bad.len();
+            alarms.extend(
+                bad.into_iter().map(|it| format!("{}/{nth}: {it:?}\n{text}", session.name)),
+            );
+            let text = damaged(session, nth);
+            let bad = reported(&facts, &check_summary(&facts.facts, &text));
+            let fact = &session.facts[nth];
+            let is_it = |it: &&(String, VerdictKind)| {
+                it.0.contains(fact.holds) && (it.1 == VerdictKind::Outdated) == fact.is_outdated
+            };
+            let hits = bad.iter().filter(is_it).count();
+            if hits == 0 {
+                alarms.push(format!(
+                    "{}/{nth}: not found: {}\n{text}\n{bad:?}",
+                    session.name, fact.holds
+                ));
+            }
+            planted += hits;
+            others += bad.len() - hits;
+        }
+        println!("{:14} {false_alarms:16} {planted:16} {others:7}", session.name);
+        found += planted;
+    }
+    assert!(alarms.is_empty(), "{}", alarms.join("\n\n"));
+    assert_eq!(found, 30);
+}
+
+#[test]
+fn a_repaired_summary_has_every_fact() {
+    for session in SESSIONS {
+        let facts = conversation(session).facts;
+        for nth in 0..5 {
+            let text = damaged(session, nth);
+            let check = check_summary(&facts, &text);
+            let count = |text: &str| Ok(approximate(text));
+            let repaired = repair(&facts, &check, &text, Tokens(10_000), &count).unwrap();
+            assert!(repaired.left_out.is_empty() && !repaired.appended.is_empty());
+            for fact in &repaired.appended {
+                assert!(repaired.text.contains(&facts[*fact].text), "byte for byte");
+            }
+            assert_eq!(repaired.tokens, approximate(&repaired.text));
+            let again = check_summary(&facts, &repaired.text);
+            let bad = again.verdicts.iter().filter(|it| it.kind != VerdictKind::Present);
+            assert_eq!(bad.count(), 0, "{}", repaired.text);
+        }
+    }
+}
+
+#[test]
+fn a_repair_keeps_to_its_limit() {
+    let facts = conversation(&SESSIONS[0]).facts;
+    let check = check_summary(&facts, "Nothing.");
+    let count = |text: &str| Ok(approximate(text));
+    for max in 0..200 {
+        let repaired = repair(&facts, &check, "Nothing.", Tokens(max), &count).unwrap();
+        assert_eq!(repaired.appended.len() + repaired.left_out.len(), check.verdicts.len());
+        assert!(repaired.tokens.0 <= max.max(2), "{max}: {repaired:?}");
+    }
+}
+
+#[test]
+fn summaries_of_any_size_are_checked() {
+    let facts = conversation(&SESSIONS[0]).facts;
+    let verdicts = |text: &str| check_summary(&facts, text).verdicts;
+    assert!(verdicts("").iter().all(|it| it.kind == VerdictKind::Missing && it.line.is_none()));
+    let long = format!("{}\n{}", "lorem ipsum dolor ".repeat(55_000), faithful(&SESSIONS[0], 1));
+    assert!(verdicts(&long).iter().all(|it| it.kind == VerdictKind::Present));
+    let one_line = "x".repeat(1 << 20);
+    assert!(verdicts(&one_line).iter().all(|it| it.kind == VerdictKind::Missing));
+    assert!(check_summary(&[], "anything").verdicts.is_empty());
+}
