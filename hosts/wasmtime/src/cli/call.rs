@@ -13,6 +13,7 @@ use super::{
     argument::{SessionName, number, seconds},
     caller::{Caller, CallerArgs, mint},
     client::parse,
+    compact,
     output::{Output, plain, remark},
     problem::Problem,
     reply::{self, IssuedCredential, PromptReply},
@@ -97,9 +98,11 @@ pub(crate) struct PromptArguments {
     server: ServerArgs,
 }
 
-/// Print what a participant may read, as text for a prompt
+/// Print what a participant may read, as text for a prompt; compact transcripts
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Examples:
   shared-context context ticket-7 --max-tokens 2000
   shared-context context ticket-7 --task 'Which limit holds?'
@@ -107,8 +110,13 @@ Examples:
 
 With --task, what matters most for it comes first; otherwise decisions and
 constraints, then the rest, each newest first. Each entry has its writer and
-stands between fences. What does not fit is named.")]
+stands between fences. What does not fit is named.
+
+Its subcommands need no server: they read a transcript."
+)]
 pub(crate) struct ContextArguments {
+    #[command(subcommand)]
+    command: Option<ContextCommand>,
     /// The session [default: the one of `SHARED_CONTEXT_SESSION` or of the profile]
     #[arg(default_value = SessionName::DEFAULT, hide_default_value = true)]
     session: SessionName,
@@ -122,6 +130,14 @@ pub(crate) struct ContextArguments {
     caller: CallerArgs,
     #[command(flatten)]
     server: ServerArgs,
+}
+
+/// A command on a transcript.
+#[derive(Debug, clap::Subcommand)]
+enum ContextCommand {
+    Compact(compact::CompactArguments),
+    Extract(compact::ExtractArguments),
+    Check(compact::CheckArguments),
 }
 
 /// Runs `token`.
@@ -189,7 +205,13 @@ pub(crate) fn context(arguments: &ContextArguments, output: Output) -> Result<()
     struct ContextReply {
         text: String,
     }
-    let ContextArguments { session, task, max_tokens, caller, server } = arguments;
+    let ContextArguments { command, session, task, max_tokens, caller, server } = arguments;
+    match command {
+        Some(ContextCommand::Compact(it)) => return compact::compact(it, output),
+        Some(ContextCommand::Extract(it)) => return compact::extract(it, output),
+        Some(ContextCommand::Check(it)) => return compact::check(it, output),
+        None => {}
+    }
     let server = server.server()?;
     let session = &server.session(session)?;
     let bearer = caller.participant_bearer(&server, session)?;

@@ -13,6 +13,7 @@ mod assemble;
 mod call;
 mod caller;
 mod client;
+mod compact;
 mod confirm;
 mod demo;
 mod doctor;

@@ -1,0 +1,219 @@
+//! The commands `context compact`, `context extract` and `context check`: what to keep of a
+//! conversation that is too long.
+//!
+//! They are functions of their input, so they run in this process: without a server, a session or a
+//! credential.
+
+mod local;
+mod shown;
+mod transcript;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    argument::{number, switch},
+    file,
+    output::{self, Output, remark},
+    problem::Problem,
+};
+use transcript::Transcript;
+
+/// Compact a transcript: make it fit, and tell what it lost
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context context compact transcript.jsonl > shorter.jsonl
+  shared-context context compact --window 200000 transcript.jsonl --dry-run
+  shared-context context compact --target 8000 --task 'Fix BUG-17' - < t.jsonl
+  shared-context context compact --reduce 40 transcript.jsonl --json
+
+A transcript is a line of JSON per message, with role and content: as OpenAI and
+Anthropic write it, alone or within a member message. Nothing leaves this
+machine. Decisions, constraints, open issues, the current task and the last
+changes are always kept, in their own words; if they do not fit, the exit code is
+1 and nothing is printed.")]
+pub(crate) struct CompactArguments {
+    /// The transcript; - for standard input
+    #[arg(default_value = "-", hide_default_value = true)]
+    transcript: PathBuf,
+    /// Aim at 65 % of a window of this size [default: 200000]
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_COMPACT_WINDOW",
+        value_name = "N",
+        value_parser = number,
+        conflicts_with_all = ["target", "reduce"]
+    )]
+    window: Option<u64>,
+    /// Aim at this many tokens
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_COMPACT_TARGET",
+        value_name = "N",
+        value_parser = number,
+        conflicts_with = "reduce"
+    )]
+    target: Option<u64>,
+    /// Aim at this many percent less
+    #[arg(long, env = "SHARED_CONTEXT_COMPACT_REDUCE", value_name = "PERCENT", value_parser = number)]
+    reduce: Option<u64>,
+    /// What is worked on: what matters for it is kept longer
+    #[arg(long, env = "SHARED_CONTEXT_COMPACT_TASK", value_name = "TEXT")]
+    task: Option<String>,
+    /// How scores are weighted: default, or dense
+    #[arg(long, env = "SHARED_CONTEXT_COMPACT_WEIGHTING", value_name = "NAME")]
+    weighting: Option<String>,
+    /// Print the plan, and no transcript
+    #[arg(long, env = "SHARED_CONTEXT_COMPACT_DRY_RUN", value_parser = switch)]
+    dry_run: bool,
+    #[command(flatten)]
+    counting: Counting,
+}
+
+/// Print what a transcript must not lose: decisions, constraints, issues
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context context extract transcript.jsonl
+  shared-context context extract transcript.jsonl --json | jq '.facts[].text'")]
+pub(crate) struct ExtractArguments {
+    /// The transcript; - for standard input
+    #[arg(default_value = "-", hide_default_value = true)]
+    transcript: PathBuf,
+}
+
+/// Check what a summary of a transcript forgot
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context context check transcript.jsonl summary.md
+  shared-context context check transcript.jsonl summary.md --repair > better.md
+
+With --repair the facts that the summary lacks are appended to it, in their own
+words. Without it, the exit code is 5 if a fact is missing or outdated.")]
+pub(crate) struct CheckArguments {
+    /// The transcript
+    transcript: PathBuf,
+    /// The summary; - for standard input
+    summary: PathBuf,
+    /// Print the summary with the facts that it lacked
+    #[arg(long, env = "SHARED_CONTEXT_CHECK_REPAIR", value_parser = switch)]
+    repair: bool,
+    /// The most tokens of the repaired summary [default: 10000]
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_CHECK_MAX_TOKENS",
+        value_name = "N",
+        value_parser = number,
+        requires = "repair"
+    )]
+    max_tokens: Option<u64>,
+    #[command(flatten)]
+    counting: Counting,
+}
+
+/// How tokens are counted.
+#[derive(Debug, clap::Args)]
+struct Counting {
+    /// The encoding that counts tokens, such as `o200k_base` [default: an estimate]
+    #[arg(long, env = "SHARED_CONTEXT_COMPACT_ENCODING", value_name = "NAME")]
+    encoding: Option<String>,
+}
+
+/// Runs `context compact`.
+pub(crate) fn compact(arguments: &CompactArguments, output: Output) -> Result<(), Problem> {
+    let CompactArguments { window, target, reduce, task, weighting, dry_run, counting, .. } =
+        arguments;
+    let transcript = read(&arguments.transcript)?;
+    let request = request(
+        "compact",
+        &transcript,
+        [
+            ("window_tokens", window.map(Into::into)),
+            ("target_tokens", target.map(Into::into)),
+            ("reduction_percent", reduce.map(Into::into)),
+            ("task", task.clone().map(Into::into)),
+            ("weighting", weighting.clone().map(Into::into)),
+            ("dry_run", dry_run.then_some(true.into())),
+        ],
+    );
+    let reply = local::call(&request, counting.encoding.as_deref())?;
+    if output.is_json {
+        return output.answer(&reply, || Ok(String::new()));
+    }
+    let compacted: shown::Compacted = local::parse(&reply)?;
+    if *dry_run {
+        return output.text(&compacted.human(output, true));
+    }
+    output::note(&compacted.human(output, false));
+    Output::raw(&transcript.compacted(&compacted.items))
+}
+
+/// Runs `context extract`.
+pub(crate) fn extract(arguments: &ExtractArguments, output: Output) -> Result<(), Problem> {
+    let transcript = read(&arguments.transcript)?;
+    let reply = local::call(&request("extract", &transcript, []), None)?;
+    output.answer(&reply, || {
+        let extracted: shown::Extracted = local::parse(&reply)?;
+        if extracted.is_cut() {
+            remark("more facts follow: the limit of one extraction is reached");
+        }
+        Ok(extracted.human(output))
+    })
+}
+
+/// Runs `context check`.
+pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result<(), Problem> {
+    let CheckArguments { repair, max_tokens, counting, .. } = arguments;
+    let transcript = read(&arguments.transcript)?;
+    let summary = file::read(&arguments.summary, "the summary")?;
+    let request = request(
+        "check_summary",
+        &transcript,
+        [
+            ("summary", Some(summary.into())),
+            ("repair", repair.then_some(true.into())),
+            ("max_tokens", max_tokens.map(Into::into)),
+        ],
+    );
+    let reply = local::call(&request, counting.encoding.as_deref())?;
+    let checked: shown::Checked = local::parse(&reply)?;
+    if let Some(repaired) = checked.repaired() {
+        if output.is_json {
+            return output.answer(&reply, || Ok(String::new()));
+        }
+        output::note(&checked.human(output));
+        return Output::raw(repaired);
+    }
+    output.answer(&reply, || Ok(checked.human(output)))?;
+    checked.verdict().map_err(|message| {
+        let problem =
+            Problem::check(message).next("with --repair they are appended to the summary");
+        if output.is_json { problem.reported() } else { problem }
+    })
+}
+
+fn read(path: &Path) -> Result<Transcript, Problem> {
+    Transcript::parse(&file::read(path, "the transcript")?).map_err(|message| {
+        Problem::usage(format!("{}: {message}", file::name(path))).next(
+            "a transcript has a line of JSON per message, such as \
+             {\"role\":\"user\",\"content\":\"…\"}",
+        )
+    })
+}
+
+/// Returns the request of an action on a transcript.
+fn request<const N: usize>(
+    action: &str,
+    transcript: &Transcript,
+    members: [(&str, Option<Value>); N],
+) -> Value {
+    let mut request = Map::new();
+    request.insert("action".to_owned(), json!(action));
+    request.insert("items".to_owned(), transcript.items());
+    let given = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    request.extend(given);
+    Value::Object(request)
+}
