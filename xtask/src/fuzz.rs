@@ -54,6 +54,8 @@ pub(crate) enum Target {
     Import,
     /// Credentials: nothing but what was minted is taken
     Credential,
+    /// Conversations: what must be kept survives every compaction, the result fits
+    Compaction,
 }
 
 /// What is to be fuzzed, and for how long.

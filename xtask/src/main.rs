@@ -15,6 +15,7 @@ mod debian;
 mod fuzz;
 mod host_tests;
 mod jco;
+mod kit;
 mod mcp;
 mod npm;
 mod process;

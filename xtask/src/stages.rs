@@ -18,7 +18,7 @@ use crate::{
     compile, component,
     console::{self, Outcome},
     fuzz::{self, CARGO_FUZZ},
-    host_tests, mcp, process, program,
+    host_tests, kit, mcp, process, program,
     requirements::{self, Requirement},
     side_by_side, spin, tidy, wasm_target, worker, workerd,
     workspace::Workspace,
@@ -66,6 +66,8 @@ pub(crate) enum Stage {
     Fuzz,
     /// What third-party programs say of /mcp: the official suite, the inspector, clients
     Mcp,
+    /// What a kit of `PyPI` measures of compactions
+    Kit,
     /// Licences, banned crates, sources
     Deny,
     /// No lint warns
@@ -119,6 +121,7 @@ impl Stage {
             Self::Fuzz => fuzz::smoke(workspace),
             Self::Api => api::check(workspace, &[]),
             Self::Mcp => mcp::check(workspace, Vec::new(), &[]),
+            Self::Kit => kit::check(workspace),
             Self::Workers => workerd::check(workspace, &[]),
             Self::Spin => spin::check::check(workspace, &[]),
             Self::Doc => {
@@ -136,9 +139,13 @@ impl Stage {
             Self::Build => &[Self::Setup],
             // The crates of the host hold the component.
             Self::Compile | Self::Apps | Self::Doc => &[Self::Setup, Self::Build],
-            Self::Test | Self::Spin | Self::Api | Self::Workers | Self::Mcp | Self::Clippy => {
-                &[Self::Setup, Self::Build, Self::Compile]
-            }
+            Self::Test
+            | Self::Spin
+            | Self::Api
+            | Self::Workers
+            | Self::Mcp
+            | Self::Kit
+            | Self::Clippy => &[Self::Setup, Self::Build, Self::Compile],
         }
     }
 
@@ -158,6 +165,7 @@ impl Stage {
         match self {
             Self::Apps => &[Requirement::Npm],
             Self::Fuzz => &[Requirement::CppCompiler],
+            Self::Kit => &[Requirement::Python],
             Self::Api | Self::Mcp | Self::Workers | Self::Spin => {
                 &[Requirement::Npm, Requirement::Python]
             }

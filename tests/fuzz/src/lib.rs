@@ -20,6 +20,7 @@
     reason = "a violated property ends the process, which is how a fuzzer detects it"
 )]
 
+pub mod compaction;
 pub mod credential;
 pub mod host;
 pub mod import;

@@ -1,5 +1,6 @@
-//! Assembled contexts: the evidence they hold, the prefix they reuse, and their cost.
+//! Assembled and compacted contexts: the evidence they hold, the prefix they reuse, and their cost.
 
+mod compaction;
 mod evidence;
 mod locomo;
 mod prefix;
@@ -23,10 +24,15 @@ const NOW: Timestamp = Timestamp(1_771_597_800_000);
 
 pub(crate) fn measure(report: &mut Report, data: Option<&Path>) -> Result<()> {
     match data {
-        Some(file) => evidence::measure(report, &locomo::read(file)?)?,
+        Some(file) => {
+            let conversations = locomo::read(file)?;
+            evidence::measure(report, &conversations)?;
+            compaction::evidence(report, &conversations)?;
+        }
         None => report.note("evidence within a budget: skipped, it needs --data FILE"),
     }
     prefix::measure(report)?;
+    compaction::cost(report)?;
     speed::measure(report)
 }
 

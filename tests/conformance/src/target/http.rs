@@ -52,6 +52,7 @@ const STATUSES: [(&str, u16); 38] = [
     ("VALUE_TOO_LARGE", 413),
     ("SENSITIVE_VALUE", 422),
     ("BUDGET_TOO_SMALL", 422),
+    ("TARGET_UNREACHABLE", 422),
     ("VERSION_CONFLICT", 409),
     ("IDENTITY_CONFLICT", 409),
     ("STORE_FULL", 409),

@@ -15,7 +15,7 @@ impl Generator {
     /// Returns a request to the context pipeline and the index of its caller.
     pub(super) fn context(&mut self, model: &Model) -> (usize, Value) {
         let (anyone, participant) = (self.rng.random_range(0..CALLERS.len()), self.any_caller());
-        match self.rng.random_range(0..24) {
+        match self.rng.random_range(0..26) {
             0..10 => (self.mostly(participant), self.assembly(model, true)),
             10..12 => (anyone, self.assembly(model, false)),
             12 => (anyone, self.plan_window()),
@@ -25,6 +25,7 @@ impl Generator {
             }
             18 | 19 => (self.mostly(participant), self.injection(model)),
             20 => (anyone, json!({"action": "list_missing"})),
+            24 | 25 => (anyone, self.compaction(model)),
             _ => (self.mostly(participant), self.missing_context(model)),
         }
     }
@@ -113,6 +114,24 @@ impl Generator {
             items.push(json!({"id": "entry:key_0", "kind": "custom", "text": "another"}));
         }
         json!(items)
+    }
+
+    /// Returns a request of compaction about a conversation that often has values of entries in it.
+    fn compaction(&mut self, model: &Model) -> Value {
+        let mut items = Vec::new();
+        for nth in 0..self.rng.random_range(0..6) {
+            let begin = self.pick(&["DECISION: Use", "Never write", "BUG-1: fails", "ok", ""]);
+            let text = format!("{begin} {}", self.text(model));
+            let kind = self.pick(&["user_message", "session_history", "tool_result"]);
+            items.push(json!({"id": format!("m{nth}"), "kind": kind, "text": text}));
+        }
+        match self.rng.random_range(0..4) {
+            0 => json!({"action": "extract", "items": items}),
+            1 => json!({"action": "check_summary", "items": items, "summary": self.text(model),
+                "repair": true, "max_tokens": self.pick(&[1, 40, 400])}),
+            _ => json!({"action": "compact", "items": items,
+                "target_tokens": self.pick(&[1, 20, 60, 2_000])}),
+        }
     }
 
     fn injection(&mut self, model: &Model) -> Value {

@@ -223,6 +223,9 @@ impl BucketModel {
                 Ok((revision, Reply::Context(ContextReply::Window(planned))))
             }
             Command::Context(it) => view.read_context(clock, who, it),
+            Command::Compaction(it) => {
+                super::compaction::answer(it).map(|it| (revision, Reply::Compaction(it)))
+            }
             Command::Prompt { participant, max_tokens } => {
                 let own = super::state::participant(who);
                 let namespace = view.config().namespace.clone();

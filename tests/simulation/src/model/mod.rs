@@ -11,6 +11,7 @@
 
 pub mod bucket;
 mod changes;
+mod compaction;
 mod context;
 mod envelopes;
 mod maintenance;
