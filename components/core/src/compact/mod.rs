@@ -22,6 +22,7 @@ mod prepare;
 mod request;
 mod score;
 mod select;
+mod statement;
 mod summary;
 mod validate;
 mod weigh;

@@ -12,12 +12,13 @@
 
 use std::collections::BTreeMap;
 
+use super::statement::{Claim, Match};
 use crate::{
     Error,
     closed_list::closed_list,
     extract::{
         Fact,
-        claim::{Bound, Sentence, Token, TokenKind, names_same, polarity, sentences},
+        claim::{Sentence, Token, TokenKind, names_same, sentences},
     },
     order::sorted,
     text::words::{Reader, Word},
@@ -30,8 +31,6 @@ const SENTENCES_COMPARED: usize = 12;
 const OCCURRENCES_MAX: usize = 256;
 /// The most words that a verdict lists.
 const LACKS_MAX: usize = 8;
-/// Where the statement of a fact ends: its reasons need not be repeated.
-const REASONS: [&str; 5] = [" because ", " since ", " due to ", " so that ", " in order to "];
 /// The line above the facts that a repair appends.
 const HEADING: &str = "## Facts that the summary lacked";
 
@@ -78,23 +77,6 @@ pub struct Repair {
     pub left_out: Vec<usize>,
 }
 
-/// The statement of a fact, to be found in a summary.
-struct Claim {
-    sentences: usize,
-    hard: Vec<Token>,
-    words: Vec<Token>,
-    bound: Option<Bound>,
-    negates: bool,
-}
-
-/// How well some sentences match a claim.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Match {
-    is_present: bool,
-    hard: usize,
-    words: usize,
-}
-
 /// A summary, read for comparison.
 struct Summary {
     sentences: Vec<Sentence>,
@@ -110,11 +92,12 @@ pub fn check_summary(facts: &[Fact], summary: &str) -> SummaryCheck {
     let mut verdicts = Vec::new();
     for (place, fact) in facts.iter().enumerate() {
         if fact.is_preserved() && fact.superseded_by.is_none() {
-            let claim = Claim::read(&mut reader, fact);
+            let claims = Claim::read(&mut reader, fact);
             let earlier = older.get(&place).into_iter().flatten();
             let earlier = earlier.filter_map(|it| facts.get(*it));
-            let earlier: Vec<Claim> = earlier.map(|it| Claim::read(&mut reader, it)).collect();
-            verdicts.push(summary.verdict(place, &claim, &earlier));
+            let earlier: Vec<Claim> =
+                earlier.filter_map(|it| Claim::read(&mut reader, it).into_iter().next()).collect();
+            verdicts.push(summary.verdict(place, &claims, &earlier));
         }
     }
     SummaryCheck { verdicts }
@@ -200,99 +183,6 @@ fn older(facts: &[Fact]) -> BTreeMap<usize, Vec<usize>> {
     older
 }
 
-/// Returns the part of a fact that a summary must have: no time, label, reason or labelled part.
-fn statement(fact: &Fact) -> &str {
-    let mut text = fact.text.as_str();
-    for detail in &fact.details {
-        let label = detail.label.replace('_', " ");
-        let found = text.find(detail.text.as_str()).and_then(|it| text.get(..it));
-        let Some(before) = found.filter(|_| !detail.text.is_empty()) else { continue };
-        let is_label = |start: &usize| {
-            let rest = before.get(*start..).unwrap_or_default();
-            rest.get(..label.len()).is_some_and(|it| it.eq_ignore_ascii_case(&label))
-        };
-        let mut starts = before.char_indices().map(|(start, _)| start);
-        let cut = starts.rfind(is_label).unwrap_or(before.len());
-        if let Some(shorter) = before.get(..cut).filter(|it| !it.trim().is_empty()) {
-            text = shorter;
-        }
-    }
-    let text = text.trim_start_matches(|c: char| c.is_whitespace() || "-*>#•".contains(c));
-    let text = match text.strip_prefix('[').and_then(|it| it.split_once(']')) {
-        Some((time, rest)) if time.len() < 40 => rest.trim_start_matches(['*', ' ']),
-        _ => text,
-    };
-    let text = match text.split_once(':') {
-        Some((label, rest)) if is_label(label) && !rest.trim().is_empty() => rest,
-        _ => text,
-    };
-    let end = REASONS.iter().filter_map(|it| text.find(it)).min();
-    end.and_then(|it| text.get(..it)).unwrap_or(text).trim()
-}
-
-/// Returns true for a label such as `DECISION` or `User preference`.
-fn is_label(text: &str) -> bool {
-    let text = text.trim_matches(['*', ' ']);
-    let is_word = |it: &str| it.chars().all(|c| c.is_ascii_alphabetic());
-    text.len() <= 30 && text.split(' ').count() <= 3 && text.split(' ').all(is_word)
-}
-
-impl Claim {
-    fn read(reader: &mut Reader, fact: &Fact) -> Self {
-        let statement = statement(fact);
-        // `BUG-7 [HIGH]: …`: a summary need not repeat how severe it is.
-        let named = fact.severity.and_then(|_| statement.split_once('[')?.1.split_once(']'));
-        let plain = named.map(|it| format!("{} {}", fact.id.as_deref().unwrap_or_default(), it.1));
-        let read = sentences(reader, plain.as_deref().unwrap_or(statement));
-        let count = read.len().max(1);
-        let tokens: Vec<Token> = read.into_iter().flat_map(|it| it.tokens).collect();
-        let (bound, negates) = polarity(&tokens);
-        let (mut hard, mut words): (Vec<Token>, Vec<Token>) = (Vec::new(), Vec::new());
-        for token in tokens {
-            let list = match token.kind {
-                TokenKind::Hard => &mut hard,
-                TokenKind::Word if token.stem != 0 => &mut words,
-                _ => continue,
-            };
-            if !list.iter().any(|it| it.form == token.form) {
-                list.push(token);
-            }
-        }
-        Self { sentences: count, hard, words, bound, negates }
-    }
-
-    /// Compares the claim with some tokens.
-    fn compare(&self, tokens: &[&Token]) -> Match {
-        let has = |one: &&Token| tokens.iter().any(|it| names_same(one, it));
-        let hard = self.hard.iter().filter(has).count();
-        let words = self.words.iter().filter(|one| has(one)).count();
-        let owned: Vec<Token> = tokens.iter().map(|it| (*it).clone()).collect();
-        let (bound, negates) = polarity(&owned);
-        let turns = self.bound.zip(bound).is_some_and(|(a, b)| a != b);
-        let contradicts =
-            if self.negates { !negates } else { negates && self.is_negated_by(tokens) };
-        // The more numbers and names a statement has, the fewer other words must agree.
-        let needed = match self.hard.len() {
-            0 => 70,
-            1 => 40,
-            _ => 25,
-        };
-        let has_words = words.saturating_mul(100) >= self.words.len().saturating_mul(needed);
-        let has_any = hard.saturating_add(words) > 0;
-        let is_present = has_any && has_words && hard == self.hard.len() && !turns && !contradicts;
-        Match { is_present, hard, words }
-    }
-
-    /// Returns true if a negation stands up to three words before a word of the claim.
-    fn is_negated_by(&self, tokens: &[&Token]) -> bool {
-        let own = |one: &Token| self.hard.iter().chain(&self.words).any(|it| names_same(it, one));
-        tokens.iter().enumerate().any(|(place, it)| {
-            let next = tokens.iter().skip(place.saturating_add(1)).take(3);
-            it.kind == TokenKind::Negation && next.into_iter().any(|it| own(it))
-        })
-    }
-}
-
 impl Summary {
     fn read(reader: &mut Reader, text: &str) -> Self {
         let sentences = sentences(reader, text);
@@ -308,8 +198,28 @@ impl Summary {
         Self { sentences, places }
     }
 
+    /// Decides what the summary says of a fact: of its statement as a whole, or else of each of its
+    /// sentences.
+    fn verdict(&self, fact: usize, claims: &[Claim], earlier: &[Claim]) -> Verdict {
+        let mut verdicts = claims.iter().map(|it| self.of_claim(fact, it, earlier));
+        let Some(whole) = verdicts.next() else {
+            return Verdict { fact, kind: VerdictKind::Present, line: None, lacks: Vec::new() };
+        };
+        if whole.kind == VerdictKind::Present || claims.len() == 1 {
+            return whole;
+        }
+        let mut last = None;
+        for verdict in verdicts {
+            if verdict.kind != VerdictKind::Present {
+                return whole;
+            }
+            last = Some(verdict);
+        }
+        last.unwrap_or(whole)
+    }
+
     /// Decides what the summary says of a claim.
-    fn verdict(&self, fact: usize, claim: &Claim, earlier: &[Claim]) -> Verdict {
+    fn of_claim(&self, fact: usize, claim: &Claim, earlier: &[Claim]) -> Verdict {
         let mut best: Option<(Match, usize)> = None;
         for place in self.candidates(claim) {
             // Sentences of one line may tell a fact together; of several lines only one that has

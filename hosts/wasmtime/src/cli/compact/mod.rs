@@ -32,8 +32,8 @@ Examples:
 A transcript is a line of JSON per message, with role and content: as OpenAI and
 Anthropic write it, alone or within a member message. Nothing leaves this
 machine. Decisions, constraints, open issues, the current task and the last
-changes are always kept, in their own words; if they do not fit, the exit code is
-1 and nothing is printed.")]
+changes are always kept, in their own words. If they do not fit, nothing is
+printed, and the exit code is 1.")]
 pub(crate) struct CompactArguments {
     /// The transcript; - for standard input
     #[arg(default_value = "-", hide_default_value = true)]
@@ -118,7 +118,7 @@ pub(crate) struct CheckArguments {
 #[derive(Debug, clap::Args)]
 struct Counting {
     /// The encoding that counts tokens, such as `o200k_base` [default: an estimate]
-    #[arg(long, env = "SHARED_CONTEXT_COMPACT_ENCODING", value_name = "NAME")]
+    #[arg(long, env = "SHARED_CONTEXT_ENCODING", value_name = "NAME")]
     encoding: Option<String>,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Compacted {
     plan: Vec<Planned>,
     #[serde(default)]
     losses: Vec<Loss>,
-    checklist: Vec<Checked1>,
+    checklist: Vec<Point>,
     flags: Vec<Flag>,
 }
 
@@ -51,7 +51,7 @@ struct Loss {
 
 /// A point of the checklist.
 #[derive(Debug, Deserialize)]
-struct Checked1 {
+struct Point {
     check: String,
     holds: bool,
     evidence: String,
@@ -86,7 +86,9 @@ impl Compacted {
                 write!(text, "\n{}", table(output, &["item", "#score", "fate", "~because"], &rows));
         }
         text.push('\n');
-        for point in &self.checklist {
+        // What the conversation does not have needs no line.
+        let is_empty = |it: &&Point| it.holds && it.evidence.starts_with("0 ");
+        for point in self.checklist.iter().filter(|it| !is_empty(it)) {
             let (style, sign) = if point.holds { (GREEN, "✓") } else { (YELLOW, "·") };
             let name = point.check.replace('_', " ");
             let _ = writeln!(text, "{style}{sign}{style:#} {name}: {}", plain(&point.evidence));
@@ -181,11 +183,11 @@ impl Checked {
         if self.missing == 0 && self.outdated == 0 {
             return Ok(());
         }
-        Err(format!(
-            "the summary lacks {} and has an earlier value of {}",
-            counted(self.missing, "fact"),
-            grouped(self.outdated)
-        ))
+        let lacks = (self.missing > 0).then(|| format!("lacks {}", counted(self.missing, "fact")));
+        let outdated = (self.outdated > 0)
+            .then(|| format!("has an earlier value of {}", counted(self.outdated, "fact")));
+        let faults: Vec<String> = lacks.into_iter().chain(outdated).collect();
+        Err(format!("the summary {}", faults.join(" and ")))
     }
 
     pub(super) fn human(&self, output: Output) -> String {
