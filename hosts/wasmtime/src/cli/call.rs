@@ -66,7 +66,8 @@ restore_snapshot, delete_snapshot, open_round, propose_deltas, withdraw_deltas,
 reject_deltas, close_round, read_state, read_deltas, convergence, redact_rounds,
 redact, prompt, render_context, plan_window, assemble_context, read_envelope,
 export_evidence, record_injection, report_missing, answer_missing, list_missing,
-extract, compact, check_summary, show_session; with `--as admin` also audit and inspect.")]
+extract, compact, check_summary, show_session; with `--as admin` also audit and
+inspect.")]
 pub(crate) struct Arguments {
     /// The session; . is the default one
     session: SessionName,
