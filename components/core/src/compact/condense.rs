@@ -59,7 +59,7 @@ pub(super) enum Noise {
     /// The output of a test run.
     Tests,
     /// A log.
-    Log,
+    Verbose,
     /// A stack trace.
     Trace,
     /// Issues that are resolved for long.
@@ -76,7 +76,7 @@ impl Noise {
             Self::Saved => (12, "saved"),
             Self::Built => (15, "built"),
             Self::Tests => (18, "test_run"),
-            Self::Log => (20, "log"),
+            Self::Verbose => (20, "log"),
             Self::Trace => (22, "trace"),
             Self::Resolved => (25, "resolved_issue"),
             Self::DeadEnd => (28, "dead_end"),
@@ -147,7 +147,7 @@ pub(super) fn remains(
         (Some(Noise::Tests), Some(text)) => {
             lines(text, |it| is_count_of_tests(it) || it.starts_with("FAILED "))
         }
-        (Some(Noise::Log), Some(text)) => {
+        (Some(Noise::Verbose), Some(text)) => {
             lines(text, |it| has_any(it, &["ERROR", "FATAL", "WARN"]))
         }
         (Some(Noise::Trace), Some(text)) => lines(text, |it| !is_frame(it) && is_error(it)),
@@ -246,7 +246,7 @@ fn output_noise(text: &str) -> Option<Noise> {
         return Some(Noise::Built);
     }
     (count >= LOG_LINES_MIN && logged.saturating_mul(3) >= count.saturating_mul(2))
-        .then_some(Noise::Log)
+        .then_some(Noise::Verbose)
 }
 
 /// Returns true if the line is one of a stack trace.
@@ -364,7 +364,7 @@ mod tests {
                 Noise::Tests,
                 Some("FAILED b\n1 passed; 1 failed"),
             ),
-            (logs.as_str(), Noise::Log, Some("12:01 ERROR a failed")),
+            (logs.as_str(), Noise::Verbose, Some("12:01 ERROR a failed")),
         ] {
             assert_eq!(of(text), (Some(noise), rest.map(str::to_owned)), "{text}");
         }

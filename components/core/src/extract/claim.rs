@@ -7,19 +7,62 @@ use crate::{
 };
 
 /// Words that negate.
-const NEGATIONS: &str = "not no never none nor neither without avoid avoids forbid forbids forbidden prohibited cannot \
-     can't don't doesn't didn't won't wouldn't shouldn't mustn't isn't aren't wasn't weren't \
-     instead rather refuse reject rejected disabled";
+const NEGATIONS: &[&str] = &[
+    "not",
+    "no",
+    "never",
+    "none",
+    "nor",
+    "neither",
+    "without",
+    "avoid",
+    "avoids",
+    "forbid",
+    "forbids",
+    "forbidden",
+    "prohibited",
+    "cannot",
+    "can't",
+    "don't",
+    "doesn't",
+    "didn't",
+    "won't",
+    "wouldn't",
+    "shouldn't",
+    "mustn't",
+    "isn't",
+    "aren't",
+    "wasn't",
+    "weren't",
+    "instead",
+    "rather",
+    "refuse",
+    "reject",
+    "rejected",
+    "disabled",
+];
 /// What bounds from above, and from below.
-const AT_MOST: &str = "most maximum max below under within upto fewer less";
-const AT_LEAST: &str = "least minimum min above over exceed exceeds more";
+const AT_MOST: &[&str] =
+    &["most", "maximum", "max", "below", "under", "within", "upto", "fewer", "less"];
+const AT_LEAST: &[&str] =
+    &["least", "minimum", "min", "above", "over", "exceed", "exceeds", "more"];
 /// Words that say nothing about the subject, besides those that every reader of words leaves out.
-const FILLERS: &str = "must should shall may can could would need needs any all each every some also just then there \
-     here still please always may might";
+const FILLERS: &[&str] = &[
+    "must", "should", "shall", "may", "can", "could", "would", "need", "needs", "any", "all",
+    "each", "every", "some", "also", "just", "then", "there", "here", "still", "please", "always",
+    "may", "might",
+];
 /// Short parts of words with hyphens that are no names: `follow-up`, `non-empty`.
-const PARTICLES: &str = "re non pre co de up to in on off out by of and or for the no so un a";
+const PARTICLES: &[&str] = &[
+    "re", "non", "pre", "co", "de", "up", "to", "in", "on", "off", "out", "by", "of", "and", "or",
+    "for", "the", "no", "so", "un", "a",
+];
 /// Words in capitals that are no names.
-const EMPHASIS: &str = "must should may only always all any new old now todo note also and or but the is are to of critical high medium low";
+const EMPHASIS: &[&str] = &[
+    "must", "should", "may", "only", "always", "all", "any", "new", "old", "now", "todo", "note",
+    "also", "and", "or", "but", "the", "is", "are", "to", "of", "critical", "high", "medium",
+    "low",
+];
 /// Numbers that are often written as words.
 const NUMERALS: [&str; 13] = [
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
@@ -146,7 +189,7 @@ fn push(
     let is_named_none = lower == "none" && first.is_uppercase() && !opens && !is_shouted;
     if let Some(kind) = function_word(&lower).filter(|_| !is_named_none) {
         to.push(Token { form: lower, kind, stem: 0 });
-    } else if FILLERS.split(' ').any(|it| it == lower) {
+    } else if FILLERS.contains(&lower.as_str()) {
         // Nothing to compare.
     } else if has_digit {
         push_number(reader, &lower, to);
@@ -157,7 +200,7 @@ fn push(
         let parts = raw.split(['-', '/', '.', ':']);
         parts.for_each(|it| push(reader, it, &mut false, is_shouted, to));
     } else {
-        let is_emphasis = EMPHASIS.split(' ').any(|it| it == lower);
+        let is_emphasis = EMPHASIS.contains(&lower.as_str());
         let others_upper = raw.chars().skip(1).any(char::is_uppercase);
         let is_name = first.is_uppercase()
             && !is_shouted
@@ -215,13 +258,13 @@ fn is_code(raw: &str) -> bool {
     let humps =
         raw.chars().zip(raw.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
     let dotted = raw.split('.').count() > 1 && raw.split('.').all(|it| it.chars().count() > 1);
-    let is_short = |it: &str| it.len() <= 3 && !PARTICLES.split(' ').any(|one| one == it);
+    let is_short = |it: &str| it.len() <= 3 && !PARTICLES.contains(&it);
     let hyphened = raw.split('-').count() == 2 && raw.to_lowercase().split('-').any(is_short);
     hyphened || inner('_') || inner('@') || humps || slashes > 1 || dotted
 }
 
 fn function_word(lower: &str) -> Option<TokenKind> {
-    let is_in = |list: &str| list.split(' ').any(|it| it == lower);
+    let is_in = |list: &[&str]| list.contains(&lower);
     if is_in(NEGATIONS) {
         Some(TokenKind::Negation)
     } else if is_in(AT_MOST) {

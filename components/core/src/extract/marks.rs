@@ -143,7 +143,7 @@ const WITHIN: &[(Class, &[&str])] = &[
             "are required",
             "cannot exceed",
             "must not exceed",
-            "(user preference)",
+            "user preference",
         ],
     ),
     (
@@ -210,36 +210,85 @@ pub(super) fn label(text: &str) -> Option<Class> {
     LABELS.iter().find(|(_, labels)| labels.contains(&text)).map(|it| it.0)
 }
 
-/// Returns the class of a sentence in lower case, which has no label.
-pub(super) fn sentence(lower: &str) -> Option<Class> {
-    let starts = |it: &&&str| starts_with(lower, it);
-    if let Some((class, _)) = STARTS.iter().find(|(_, marks)| marks.iter().any(|it| starts(&it))) {
-        let is_bare = *class == Class::Constraint && starts_with(lower, "only");
-        let is_rule = !is_bare || has(lower, "allowed") || has(lower, "may") || has(lower, "use");
-        if is_rule && !is_small_talk(lower) {
-            return Some(*class);
+/// A sentence in lower case, and where its words start: each mark is looked for there.
+#[derive(Debug)]
+pub(super) struct Sentence<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Sentence<'a> {
+    /// Reads a sentence in lower case.
+    pub(super) fn new(lower: &'a str) -> Self {
+        let mut starts = Vec::new();
+        let mut is_within = false;
+        for (start, c) in lower.char_indices() {
+            let is_word = c.is_alphanumeric() || matches!(c, '_' | '\'');
+            if is_word && !is_within {
+                starts.push(start);
+            }
+            is_within = is_word;
         }
+        Self { text: lower, starts }
     }
-    let within = |marks: &[&str]| marks.iter().any(|it| has(lower, it));
-    let found = WITHIN.iter().find(|(_, marks)| within(marks)).map(|it| it.0);
-    if let Some(class) = found
-        && !(class == Class::Constraint && is_guess(lower))
-    {
-        return Some(class);
+
+    /// Returns the class of the sentence, if a mark announces one. `skipped` bytes at its start are
+    /// bullets and the like.
+    pub(super) fn class(&self, skipped: usize) -> Option<Class> {
+        let opening = self.text.get(skipped..).unwrap_or_default();
+        let opens = |marks: &&(Class, &[&str])| marks.1.iter().any(|it| starts_with(opening, it));
+        if let Some((class, _)) = STARTS.iter().find(opens) {
+            let is_bare = *class == Class::Constraint && starts_with(opening, "only");
+            let is_rule = !is_bare || self.has_any(&["allowed", "may", "use"]);
+            if is_rule && !is_small_talk(opening) {
+                return Some(*class);
+            }
+        }
+        let found = WITHIN.iter().find(|(_, marks)| self.has_any(marks)).map(|it| it.0);
+        if let Some(class) = found
+            && !(class == Class::Constraint && self.is_guess())
+        {
+            return Some(class);
+        }
+        let is_bound = BOUNDS.iter().any(|it| {
+            let after = self.find(it).and_then(|at| self.text.get(at.saturating_add(it.len())..));
+            after.is_some_and(|it| it.trim_start().starts_with(|c: char| c.is_ascii_digit()))
+        });
+        if is_bound || self.has("only") && self.has("allowed") {
+            return Some(Class::Constraint);
+        }
+        if self.has("tried") && self.has("but") {
+            return Some(Class::Failure);
+        }
+        self.has_any(NOISE).then_some(Class::Noise)
     }
-    let is_bound = BOUNDS.iter().any(|it| {
-        let after = find(lower, it).and_then(|at| lower.get(at.saturating_add(it.len())..));
-        after.is_some_and(|it| it.trim_start().starts_with(|c: char| c.is_ascii_digit()))
-    });
-    let is_only = has(lower, "only") && has(lower, "allowed");
-    if is_bound || is_only {
-        return Some(Class::Constraint);
+
+    /// Returns true if the sentence says that something is done.
+    pub(super) fn resolves(&self) -> bool {
+        const NOT: [&str; 5] =
+            ["not fixed", "not resolved", "unresolved", "to be fixed", "must be fixed"];
+        self.has_any(RESOLVED) && !self.has_any(&NOT)
     }
-    let is_failed_try = has(lower, "tried") && has(lower, "but");
-    if is_failed_try {
-        return Some(Class::Failure);
+
+    /// Returns true for a guess such as `it must have been` or `you must be tired`.
+    fn is_guess(&self) -> bool {
+        const GUESSES: [&str; 5] =
+            ["must have", "must be so", "must be hard", "must feel", "you must be"];
+        self.has_any(&GUESSES) && !self.has_any(&["must not", "must be at"])
     }
-    NOISE.iter().any(|it| has(lower, it)).then_some(Class::Noise)
+
+    fn has_any(&self, marks: &[&str]) -> bool {
+        marks.iter().any(|it| self.has(it))
+    }
+
+    fn has(&self, mark: &str) -> bool {
+        self.find(mark).is_some()
+    }
+
+    fn find(&self, mark: &str) -> Option<usize> {
+        let is_it = |start: &usize| self.text.get(*start..).is_some_and(|it| starts_with(it, mark));
+        self.starts.iter().copied().find(is_it)
+    }
 }
 
 /// Returns true for sentences such as `Don't worry` and `I want to thank you`.
@@ -261,21 +310,6 @@ fn is_small_talk(lower: &str) -> bool {
     TALK.iter().any(|it| starts_with(lower, it))
 }
 
-/// Returns true for a guess such as `it must have been` or `you must be tired`.
-fn is_guess(lower: &str) -> bool {
-    const GUESSES: [&str; 5] =
-        ["must have", "must be so", "must be hard", "must feel", "you must be"];
-    GUESSES.iter().any(|it| has(lower, it)) && !has(lower, "must not") && !has(lower, "must be at")
-}
-
-/// Returns true if a sentence in lower case says that something is done.
-pub(super) fn resolves(lower: &str) -> bool {
-    RESOLVED.iter().any(|it| has(lower, it))
-        && !["not fixed", "not resolved", "unresolved", "to be fixed", "must be fixed"]
-            .iter()
-            .any(|it| lower.contains(it))
-}
-
 /// Returns the severity that a text names in brackets.
 pub(super) fn severity(text: &str) -> Option<Severity> {
     let within = text.split('[').skip(1).filter_map(|it| it.split(']').next());
@@ -288,20 +322,9 @@ pub(super) fn severity(text: &str) -> Option<Severity> {
 
 /// Returns true if `text` starts with the words of `mark`.
 fn starts_with(text: &str, mark: &str) -> bool {
-    text.strip_prefix(mark).is_some_and(ends_word)
-}
-
-/// Returns true if `text` has the words of `mark`.
-pub(super) fn has(text: &str, mark: &str) -> bool {
-    find(text, mark).is_some()
-}
-
-fn find(text: &str, mark: &str) -> Option<usize> {
-    text.match_indices(mark).map(|it| it.0).find(|at| {
-        let before = text.get(..*at).and_then(|it| it.chars().next_back());
-        let after = text.get(at.saturating_add(mark.len())..).unwrap_or_default();
-        before.is_none_or(|it| !it.is_alphanumeric() && it != '_') && ends_word(after)
-    })
+    // Most marks differ in the first byte.
+    text.as_bytes().first() == mark.as_bytes().first()
+        && text.strip_prefix(mark).is_some_and(ends_word)
 }
 
 fn ends_word(rest: &str) -> bool {

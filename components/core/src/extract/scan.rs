@@ -1,5 +1,7 @@
 //! Reads texts line by line, and finds facts in them.
 
+use std::borrow::Cow;
+
 use super::{
     fact::{Class, Fact, Place, Status},
     form::{changes_file, details, following, ids, is_part, is_state, is_to_do, label_of},
@@ -124,8 +126,9 @@ impl<'a> Scan<'a> {
             from = end;
             let trimmed = sentence.trim_start();
             let before = before.saturating_add(sentence.len().saturating_sub(trimmed.len()));
-            let lower = unquoted(trimmed).to_lowercase().replace('’', "'");
-            let resolves = marks::resolves(&lower);
+            let lower = lower(&unquoted(trimmed));
+            let sentence = marks::Sentence::new(&lower);
+            let resolves = sentence.resolves();
             if resolves {
                 self.resolutions.push(ids(trimmed));
             }
@@ -133,7 +136,7 @@ impl<'a> Scan<'a> {
             let class = match label_of(trimmed) {
                 Some((class, _)) => Some(class),
                 None if is_question => None,
-                None => marks::sentence(skip_bullet(&lower)),
+                None => sentence.class(lower.len().saturating_sub(skip_bullet(&lower).len())),
             };
             let class = match class {
                 Some(Class::Constraint | Class::Decision) if resolves => None,
@@ -179,7 +182,7 @@ impl<'a> Scan<'a> {
         let by = details.iter().find(|it| it.label == "agent").map(|it| it.text.clone());
         let is_done = details
             .iter()
-            .any(|it| it.label == "status" && marks::resolves(&it.text.to_lowercase()));
+            .any(|it| it.label == "status" && marks::Sentence::new(&lower(&it.text)).resolves());
         let id = if class == Class::Issue { ids(text).into_iter().next() } else { None };
         let severity = if class == Class::Issue { marks::severity(text) } else { None };
         self.facts.push(Fact {
@@ -311,7 +314,10 @@ fn bounded(text: &str, max: usize) -> &str {
 
 /// Returns a sentence without what stands in quotation marks or backticks: marks there are somebody
 /// else's.
-fn unquoted(sentence: &str) -> String {
+fn unquoted(sentence: &str) -> Cow<'_, str> {
+    if !sentence.contains(['"', '`', '“']) {
+        return Cow::Borrowed(sentence);
+    }
     let mut kept = String::with_capacity(sentence.len());
     let mut quote = None;
     for c in sentence.chars() {
@@ -326,5 +332,11 @@ fn unquoted(sentence: &str) -> String {
         }
     }
     // A quotation that does not end is none.
-    if quote.is_some() { sentence.to_owned() } else { kept }
+    if quote.is_some() { Cow::Borrowed(sentence) } else { Cow::Owned(kept) }
+}
+
+/// Returns a text in lower case, with plain apostrophes.
+fn lower(text: &str) -> String {
+    let lower = text.to_lowercase();
+    if lower.contains('’') { lower.replace('’', "'") } else { lower }
 }
