@@ -139,15 +139,14 @@ fn restates(new: &Statement, old: &Statement) -> bool {
     let shared = new.words.len().saturating_sub(added);
     let of_both = new.words.len().saturating_add(old.words.len());
     let is_like = shared.saturating_mul(200) >= of_both.saturating_mul(SHARED_PERCENT);
-    let has_value = |one: &Token, all: &[Token]| all.iter().any(|it| names_same(one, it));
-    let kept = new.values.iter().filter(|it| has_value(it, &old.values)).count();
-    // Where two values differ, one may be of the subject: `use port 80 for part 1`, `… 81 for part 2`.
-    let is_other = |it: &Statement| it.values.len() == kept.saturating_add(1);
-    let differs = is_other(new) && is_other(old);
+    let pairs = new.values.iter().zip(&old.values);
+    let kept = pairs.filter(|(one, other)| names_same(one, other)).count();
     // Names that both have are of the subject, too: `Python 3.8` and `Python 3.9`.
     let is_defined = new.is_definition && old.is_definition && shared > 0;
     let is_same = shared.saturating_add(kept) >= SHARED_MIN || is_defined;
-    is_same && is_like && (added == 0 || gone == 0) && differs
+    // Where two values differ, one may be of the subject: `use port 80 for part 1`, `… 81 for part 2`.
+    let is_other = |it: &Statement| it.values.len() == kept.saturating_add(1);
+    is_same && is_like && (added == 0 || gone == 0) && is_other(new) && is_other(old)
 }
 
 /// Returns what a sentence says that it leaves: Y of `Switched to X from Y` and `X instead of Y`.

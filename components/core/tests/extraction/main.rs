@@ -289,6 +289,7 @@ fn a_restated_fact_replaces_the_earlier_one() {
         ),
         ("DECISION: Use Kafka", "DECISION: Use Redis"),
         ("Please use port 80 for part 1.", "Please use port 81 for part 2."),
+        ("DECISION: The port of node 1 is 7", "DECISION: The port of node 7 is 49"),
         ("DECISION: The retry limit is 3", "Constraint: The retry limit is 5"),
         ("Never deploy on Friday.", "Never deploy on Friday without Marta."),
     ] {
