@@ -1,5 +1,5 @@
-//! Builds the component: compiles the crate to a wasm module and wraps it by the
-//! contract in `wit/`, which is all that it may reach.
+//! Builds the component, and the component without imports: compiles the crate to a wasm
+//! module and wraps it by its contract in `wit/`, which is all that it may reach.
 //!
 //! Invariants: the file is rewritten only when its bytes change, so that what
 //! includes it is not built again for nothing; no path of the machine that built
@@ -24,6 +24,17 @@ const COMPONENT: Crate = Crate {
 };
 const CONTRACT: Contract = Contract { folder: "wit/", imports: &["shared-context:core/"] };
 
+const PURE: Crate = Crate {
+    about: "the component without imports",
+    package: "shared-context-context",
+    feature: None,
+    profile: "component",
+    stack_bytes: 64 * 1024,
+};
+const PURE_CONTRACT: Contract = Contract { folder: "wit/context/", imports: &[] };
+/// The most bytes the component without imports may have.
+const PURE_BYTES_MAX: usize = 350 * 1024;
+
 /// The most bytes the component may have: what it has, and a little for the next change.
 /// A new system may raise this by [`SYSTEM_BYTES_MAX`].
 const BYTES_MAX: usize = 1_580_000 + SPARE_BYTES;
@@ -46,6 +57,30 @@ pub(crate) fn build(workspace: &Workspace) -> Result<()> {
         "component: {}, {}",
         wasm_build::kilobytes(component.len())?,
         if is_new { "written to target/component/shared-context.wasm" } else { "unchanged" },
+    ));
+    Ok(())
+}
+
+/// Builds the component without imports into [`Workspace::pure_component`].
+///
+/// # Errors
+///
+/// It does not build, imports something, or is larger than it may be.
+pub(crate) fn build_pure(workspace: &Workspace) -> Result<()> {
+    let module = PURE.compile(workspace)?;
+    let component = PURE_CONTRACT.wrap(&PURE, &module)?;
+    let size = wasm_build::kilobytes(component.len())?;
+    ensure!(
+        component.len() <= PURE_BYTES_MAX,
+        "the component without imports has {size}, more than the {} it may have: find out what \
+         is new in it (docs/decisions/0020 tells how)",
+        wasm_build::kilobytes(PURE_BYTES_MAX)?,
+    );
+    let is_new = wasm_build::write_if_changed(&workspace.pure_component(), &component)?;
+    let written = "written to target/component/shared-context-pure.wasm";
+    console::done(&format!(
+        "component without imports: {size}, {}",
+        if is_new { written } else { "unchanged" },
     ));
     Ok(())
 }

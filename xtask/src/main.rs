@@ -148,6 +148,8 @@ enum Command {
 enum Artifact {
     /// The component
     Component,
+    /// The component without imports
+    Context,
     /// The Worker
     Worker,
     /// The Spin app, and the component in it
@@ -163,8 +165,11 @@ impl Artifact {
         if matches!(self, Self::Worker | Self::All) {
             requirements::ensure([Requirement::Npm])?;
         }
-        if self != Self::Worker {
+        if !matches!(self, Self::Worker | Self::Context) {
             component::build(workspace)?;
+        }
+        if matches!(self, Self::Context | Self::All) {
+            component::build_pure(workspace)?;
         }
         if matches!(self, Self::Worker | Self::All) {
             worker::build(workspace)?;

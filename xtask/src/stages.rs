@@ -94,7 +94,10 @@ impl Stage {
         };
         match self {
             Self::Setup => wasm_target::ensure(workspace).map(drop),
-            Self::Build => component::build(workspace),
+            Self::Build => {
+                component::build(workspace)?;
+                component::build_pure(workspace)
+            }
             Self::Apps => {
                 // First what does not wait for cargo in the folder of the tests.
                 spin::build(workspace)?;

@@ -81,6 +81,11 @@ impl Workspace {
     pub(crate) fn component(&self) -> PathBuf {
         self.target.join("component/shared-context.wasm")
     }
+
+    /// Returns the built component without imports.
+    pub(crate) fn pure_component(&self) -> PathBuf {
+        self.target.join("component/shared-context-pure.wasm")
+    }
 }
 
 impl Package {

@@ -19,6 +19,7 @@ mod item;
 mod json;
 mod nearest;
 mod project;
+pub mod pure;
 mod refusal;
 mod reply;
 mod rounds;

@@ -232,6 +232,26 @@ impl Item {
     }
 }
 
+/// Returns the items of one request with their tokens: `count` counts the text of those at the
+/// places `uncounted`.
+///
+/// # Errors
+///
+/// Those of `count`.
+pub(crate) fn counted(
+    items: &[Item],
+    uncounted: &[usize],
+    count: &dyn Fn(&str) -> Result<Tokens, Error>,
+) -> Result<Vec<Item>, Error> {
+    let mut items = items.to_vec();
+    for place in uncounted {
+        if let Some(item) = items.get_mut(*place) {
+            item.tokens = count(item.text().unwrap_or_default())?;
+        }
+    }
+    Ok(items)
+}
+
 /// Validates the items of one request.
 ///
 /// # Errors

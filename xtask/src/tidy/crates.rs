@@ -27,6 +27,7 @@ const CODEC: &str = "shared-context-codec";
 const MEMORY_TOOL: &str = "shared-context-memory-tool";
 const WIRE: &str = "shared-context-wire";
 const COMPONENT: &str = "shared-context-component";
+const CONTEXT: &str = "shared-context-context";
 const WASMTIME: &str = "shared-context-wasmtime";
 const CLOUDFLARE: &str = "shared-context-cloudflare";
 const SPIN_FRONT: &str = "shared-context-spin-front";
@@ -98,6 +99,11 @@ const LAYERS: &[Layer] = &[
         name: COMPONENT,
         members: &[CORE, CODEC],
         others: Others::Not(OUTSIDE, "the component reaches only what wit/world.wit imports"),
+    },
+    Layer {
+        name: CONTEXT,
+        members: &[CORE, CODEC],
+        others: Others::Not(OUTSIDE, "the component without imports reaches nothing"),
     },
     Layer { name: WASMTIME, members: &[CORE, CODEC, WIRE], others: Others::Any },
     Layer {

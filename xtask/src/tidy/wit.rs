@@ -16,8 +16,9 @@ use super::Finding;
 pub(super) fn check(root: &Path) -> Result<Vec<Finding>> {
     let mut resolve = Resolve::default();
     let mut findings = Vec::new();
-    // The second builds on the first.
-    for (folder, is_published) in [("wit", true), ("hosts/spin/wit", false)] {
+    // The last builds on the first.
+    for (folder, is_published) in [("wit", true), ("wit/context", true), ("hosts/spin/wit", false)]
+    {
         let pushed = resolve.push_dir(root.join(folder));
         let (package, _) = pushed.with_context(|| format!("{folder} holds no valid package"))?;
         findings.extend(check_package(&resolve, package, is_published));

@@ -84,7 +84,7 @@ macro_rules! actions {
                 $($(#[doc = $takes_doc])+ $takes: Option<$takes_type>,)*
             }
 
-            form! { Request: action $(, $needs)* $(, $takes)* }
+            form! { Request: action = or_absent $(, $needs)* $(, $takes)* }
 
             Form {
                 command: |sent, may_be_null| {

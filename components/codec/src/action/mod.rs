@@ -44,7 +44,8 @@ pub(crate) struct Form {
 
 /// Parses a request and builds its command. The second argument returns true for names of members
 /// that may be null.
-type ToCommand = fn(&[u8], fn(&str) -> bool) -> Result<Result<Command, Error>, ParseError>;
+pub(crate) type ToCommand =
+    fn(&[u8], fn(&str) -> bool) -> Result<Result<Command, Error>, ParseError>;
 
 /// Group of actions. Hosts can offer each group to agents as a tool of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

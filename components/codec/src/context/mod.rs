@@ -10,4 +10,4 @@ mod replies;
 pub(crate) use actions::{ACTIONS, FORMS, PUBLISHED};
 #[cfg(feature = "schema")]
 pub(crate) use input::REPORTS;
-pub(crate) use replies::encode;
+pub(crate) use replies::{encode, encode_assembled, encode_window};

@@ -5,7 +5,7 @@ use serde_json::Value;
 use shared_context_core::{
     canonical,
     context::{
-        EnvelopeRead, PlannedWindow, Reply, SampleEstimate, Share,
+        Assembled, EnvelopeRead, PlannedWindow, Reply, SampleEstimate, Share,
         capacity::{Action, Trigger},
         kept::{Content, Injection, Missing, Part as KeptPart},
         plan::{ActiveUse, Part, Parts},
@@ -307,13 +307,8 @@ pub(crate) struct MissingListReply<'a> {
 /// Serializes a reply of the context pipeline.
 pub(crate) fn encode(reply: &Reply, revision: u64) -> Vec<u8> {
     match reply {
-        Reply::Window(it) => to_vec(&window(it, revision)),
-        Reply::Assembled(it) => to_vec(&AssembleReply {
-            id: it.id.map(|it| it.to_string()),
-            text: &it.text,
-            envelope: Envelope(&it.envelope),
-            revision,
-        }),
+        Reply::Window(it) => encode_window(it, revision),
+        Reply::Assembled(it) => encode_assembled(it, revision),
         Reply::Envelope(it) => to_vec(&EnvelopeReply {
             id: it.envelope.id().to_string(),
             digest: it.envelope.digest(),
@@ -332,6 +327,21 @@ pub(crate) fn encode(reply: &Reply, revision: u64) -> Vec<u8> {
         // The session replaces them by what they refer to.
         Reply::KeptEnvelope(_) | Reply::KeptMissing(..) => Vec::new(),
     }
+}
+
+/// Serializes the plan of a window.
+pub(crate) fn encode_window(it: &PlannedWindow, revision: u64) -> Vec<u8> {
+    to_vec(&window(it, revision))
+}
+
+/// Serializes an assembled context.
+pub(crate) fn encode_assembled(it: &Assembled, revision: u64) -> Vec<u8> {
+    to_vec(&AssembleReply {
+        id: it.id.map(|it| it.to_string()),
+        text: &it.text,
+        envelope: Envelope(&it.envelope),
+        revision,
+    })
 }
 
 fn evidence(it: &EnvelopeRead, revision: u64) -> EvidenceReply<'_> {

@@ -13,6 +13,7 @@
 //! - Items of a unit (a tool call and its result) stay or go together.
 //! - A compaction of its own result to the same target changes nothing.
 
+mod answer;
 mod condense;
 mod describe;
 mod digest;

@@ -277,6 +277,7 @@ impl KeptEnvelope {
         assembly: &Assembly,
         request: &Request<'_>,
         heading: &Heading<'_>,
+        created_by: &Participant,
         entry: impl Fn(usize) -> Option<(Key, Revision)>,
     ) -> Self {
         let Request { task, items, .. } = *request;
@@ -302,7 +303,7 @@ impl KeptEnvelope {
         });
         Self {
             number,
-            created_by: heading.created_by.clone(),
+            created_by: created_by.clone(),
             head: assembly.envelope(request, heading),
             open: assembly.open.clone(),
             parts: parts.collect(),

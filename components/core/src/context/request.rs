@@ -1,7 +1,7 @@
 //! The operations of the context pipeline, and their replies.
 
 use super::{
-    assembly::{self, Rules},
+    assembly::{self, Heading, Previous, Request, Rules},
     capacity::{Estimate, Level, Situation, Trigger},
     kept::{Injection, KeptEnvelope, KeptId, Missing},
     kinds::{MissingKind, Place},
@@ -9,8 +9,9 @@ use super::{
 };
 use crate::{
     Error,
-    item::{Item, Target},
+    item::{self, Item, Target},
     pattern::KeyPattern,
+    time::Timestamp,
     tokens::{Estimator, Tokens},
 };
 
@@ -205,6 +206,40 @@ pub struct SampleEstimate {
     /// The encoding of the exact count, and the comparison; `None` if the session estimates and
     /// the request names no encoding.
     pub exact: Option<(Estimator, Estimate)>,
+}
+
+impl AssembleContext {
+    /// Assembles the items of the request, without a session. `count` counts the tokens of a text.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] if the request needs a session, or pins or prunes an item that it does
+    /// not have; those of [`assembly::assemble`].
+    pub fn assemble_alone(
+        &self,
+        now: Timestamp,
+        count: &dyn Fn(&str) -> Result<Tokens, Error>,
+    ) -> Result<Assembled, Error> {
+        if self.entries.is_some() || self.has_round_state || self.previous.is_some() || self.keeps {
+            return Err(Error::malformed(
+                "entries, round_state, previous and keep need a session, and there is none; leave \
+                 them out, and send what is to be shown as items",
+            ));
+        }
+        let items = item::counted(&self.items, &self.uncounted, count)?;
+        assembly::check_ids(&items, &self.rules)?;
+        let request = Request {
+            task: &self.task,
+            items: &items,
+            rules: &self.rules,
+            previous: &Previous::default(),
+            now,
+        };
+        let assembly = assembly::assemble(&request, count)?;
+        let heading = Heading { id: None, owner: None, shows_hidden: true };
+        let envelope = assembly.envelope(&request, &heading);
+        Ok(Assembled { id: None, envelope, text: assembly.text })
+    }
 }
 
 impl PlanWindow {

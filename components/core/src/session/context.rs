@@ -13,7 +13,7 @@ use crate::{
         rows::Head,
         stored::{self, StoredContext},
     },
-    item::{Authority, Item, Kind, ListedKind},
+    item::{self, Authority, Item, Kind, ListedKind},
     key::Key,
     kv::{Bucket, Revision},
     order::sorted,
@@ -104,8 +104,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         let assembly = assembly::assemble(&request, &|text| self.count(text))?;
         let mut heading = Heading {
             id: None,
-            session: self.session,
-            created_by: &self.caller.participant,
+            owner: Some((self.session, &self.caller.participant)),
             shows_hidden: self.caller.participant.role() != Role::Agent,
         };
         if !it.keeps {
@@ -118,10 +117,10 @@ impl<B: Bucket> OpenSession<'_, B> {
         let id = KeptId::envelope(head.last_envelope);
         let name = id.to_string();
         heading.id = Some(&name);
-        let envelope =
-            KeptEnvelope::new(head.last_envelope, &assembly, &request, &heading, |place| {
-                candidates.entry(place)
-            });
+        let created_by = &self.caller.participant;
+        let entry = |place| candidates.entry(place);
+        let number = head.last_envelope;
+        let envelope = KeptEnvelope::new(number, &assembly, &request, &heading, created_by, entry);
         let mut draft = Draft::new(self)?;
         StoredContext::<B>::keep(&mut head, &envelope, &mut draft.changes)?;
         let reply = Assembled { id: Some(id), envelope: envelope.head, text: assembly.text };
@@ -131,12 +130,7 @@ impl<B: Bucket> OpenSession<'_, B> {
     /// Collects the candidates of an assembly. Entries that the caller may not read and redacted
     /// ones are none.
     fn candidates(&self, it: &AssembleContext) -> Result<Candidates, Error> {
-        let mut items = it.items.clone();
-        for place in &it.uncounted {
-            if let Some(item) = items.get_mut(*place) {
-                item.tokens = self.count(item.text().unwrap_or_default())?;
-            }
-        }
+        let mut items = item::counted(&it.items, &it.uncounted, &|text| self.count(text))?;
         let sent = items.len();
         let mut taken = Vec::new();
         if let Some(pattern) = &it.entries {
@@ -161,7 +155,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             }
         }
         if items.len() > sent {
-            crate::item::check_all(&items)?;
+            item::check_all(&items)?;
         }
         assembly::check_ids(&items, &it.rules)?;
         Ok(Candidates { items, sent, entries: taken })

@@ -56,8 +56,10 @@ fn envelope(task: &str, items: &[Item], rules: &Rules, assembly: &Assembly) -> S
     let request = Request { task, items, rules, previous: &Previous::default(), now: NOW };
     let heading = Heading {
         id: None,
-        session: &SessionId::new("ticket-7").unwrap(),
-        created_by: &Participant::parse("orchestrator").unwrap(),
+        owner: Some((
+            &SessionId::new("ticket-7").unwrap(),
+            &Participant::parse("orchestrator").unwrap(),
+        )),
         shows_hidden: true,
     };
     assembly.envelope(&request, &heading)

@@ -27,10 +27,8 @@ pub const ENVELOPE_FORMAT: &str = "shared-context/envelope/1";
 pub struct Heading<'a> {
     /// Its id; `None` if it is not kept.
     pub id: Option<&'a str>,
-    /// The session.
-    pub session: &'a SessionId,
-    /// The participant that asked for it.
-    pub created_by: &'a Participant,
+    /// The session, and the participant that asked for it; `None` without a session.
+    pub owner: Option<(&'a SessionId, &'a Participant)>,
     /// Whether it has the candidates that its target may not see.
     pub shows_hidden: bool,
 }
@@ -49,7 +47,9 @@ impl Assembly {
         self.write_assembly(&mut json, request);
         write_budget(&mut json, &rules.budget, self);
         json.text("created_at", &now.to_string());
-        json.text("created_by", heading.created_by.as_str());
+        if let Some((_, created_by)) = heading.owner {
+            json.text("created_by", created_by.as_str());
+        }
         json.text("format", ENVELOPE_FORMAT);
         if let Some(id) = heading.id {
             json.text("id", id);
@@ -65,7 +65,9 @@ impl Assembly {
         json.text("rank_by", rules.rank_by.as_str());
         json.parts("relevance_min", rules.relevance_min.0);
         json.close('}');
-        json.text("session", heading.session.as_str());
+        if let Some((session, _)) = heading.owner {
+            json.text("session", session.as_str());
+        }
         json.text("similarity", METHOD);
         json.object("surface");
         let tokens = shown().fold(Tokens(0), |sum, (item, _)| sum.plus(item.tokens));
