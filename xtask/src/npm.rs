@@ -167,7 +167,14 @@ mod tests {
     fn the_pins_name_no_registry_and_every_digest() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let bench = crate::bench::NPM.folder;
-        let all = ["tests/mcp", "hosts/cloudflare", "examples/cloudflare-jco", bench, NODE.folder];
+        let all = [
+            "tests/mcp",
+            "hosts/cloudflare",
+            "examples/cloudflare-jco",
+            "examples/compact-node",
+            bench,
+            NODE.folder,
+        ];
         for folder in all {
             let text = fs::read_to_string(root.join(folder).join("package-lock.json")).unwrap();
             assert!(!text.contains("\"resolved\""), "{folder}: see tests/mcp/README.md");

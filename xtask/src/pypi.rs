@@ -88,7 +88,9 @@ mod tests {
     #[test]
     fn the_pins_name_no_registry() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        for pins in [&crate::mcp::PYPI, &crate::mcp::PYPI_AGENTS, &crate::api::PYPI] {
+        for pins in
+            [&crate::mcp::PYPI, &crate::mcp::PYPI_AGENTS, &crate::api::PYPI, &crate::kit::PYTHON]
+        {
             let text = fs::read_to_string(pins.requirements(&root)).unwrap();
             assert!(!text.contains("://"), "{}: see tests/mcp/README.md", pins.folder);
             assert!(text.contains("--hash=sha256:"), "{}", pins.folder);

@@ -66,7 +66,7 @@ pub(crate) enum Stage {
     Fuzz,
     /// What third-party programs say of /mcp: the official suite, the inspector, clients
     Mcp,
-    /// What a kit of `PyPI` measures of compactions
+    /// What a kit of `PyPI` measures of compactions, and the examples that compact in process
     Kit,
     /// Licences, banned crates, sources
     Deny,
@@ -168,8 +168,7 @@ impl Stage {
         match self {
             Self::Apps => &[Requirement::Npm],
             Self::Fuzz => &[Requirement::CppCompiler],
-            Self::Kit => &[Requirement::Python],
-            Self::Api | Self::Mcp | Self::Workers | Self::Spin => {
+            Self::Api | Self::Kit | Self::Mcp | Self::Workers | Self::Spin => {
                 &[Requirement::Npm, Requirement::Python]
             }
             _ => &[],

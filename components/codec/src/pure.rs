@@ -16,7 +16,6 @@ use shared_context_core::{
 };
 
 use crate::{
-    Failure,
     action::{ActionInfo, Form, ToCommand},
     compaction, context,
     form::{self, form},
@@ -82,7 +81,7 @@ impl Action {
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`, also for an `encoding`: there is no tokenizer.
-pub fn plan_window(request: &str) -> Result<Vec<u8>, Failure> {
+pub fn plan_window(request: &str) -> Result<Vec<u8>, Error> {
     let Command::Context(ContextCommand::PlanWindow(it)) = PLAN_WINDOW.command(request)? else {
         return Err(no_session("request_id"));
     };
@@ -103,7 +102,7 @@ pub fn plan_window(request: &str) -> Result<Vec<u8>, Failure> {
 ///
 /// `MALFORMED_REQUEST`, also for the members that need a session: `entries`, `round_state`,
 /// `previous`, `keep` and `request_id`. `BUDGET_TOO_SMALL`.
-pub fn assemble(request: &str, now_ms: u64) -> Result<Vec<u8>, Failure> {
+pub fn assemble(request: &str, now_ms: u64) -> Result<Vec<u8>, Error> {
     let Command::Context(ContextCommand::Assemble(it)) = ASSEMBLE.command(request)? else {
         return Err(no_session("request_id"));
     };
@@ -116,7 +115,7 @@ pub fn assemble(request: &str, now_ms: u64) -> Result<Vec<u8>, Failure> {
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`.
-pub fn extract(request: &str) -> Result<Vec<u8>, Failure> {
+pub fn extract(request: &str) -> Result<Vec<u8>, Error> {
     compaction(&EXTRACT, request)
 }
 
@@ -125,7 +124,7 @@ pub fn extract(request: &str) -> Result<Vec<u8>, Failure> {
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`, `TARGET_UNREACHABLE`.
-pub fn compact(request: &str) -> Result<Vec<u8>, Failure> {
+pub fn compact(request: &str) -> Result<Vec<u8>, Error> {
     compaction(&COMPACT, request)
 }
 
@@ -134,11 +133,11 @@ pub fn compact(request: &str) -> Result<Vec<u8>, Failure> {
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`.
-pub fn check_summary(request: &str) -> Result<Vec<u8>, Failure> {
+pub fn check_summary(request: &str) -> Result<Vec<u8>, Error> {
     compaction(&CHECK_SUMMARY, request)
 }
 
-fn compaction(action: &Action, request: &str) -> Result<Vec<u8>, Failure> {
+fn compaction(action: &Action, request: &str) -> Result<Vec<u8>, Error> {
     let Command::Compaction(command) = action.command(request)? else {
         return Err(no_session("request_id"));
     };
@@ -155,8 +154,8 @@ fn count(text: &str) -> Result<Tokens, Error> {
     Ok(tokens::approximate(text))
 }
 
-fn no_session(member: &str) -> Failure {
-    Error::malformed(format!("{member} needs a session, and there is none; leave it out")).into()
+fn no_session(member: &str) -> Error {
+    Error::malformed(format!("{member} needs a session, and there is none; leave it out"))
 }
 
 /// A request for the relevance of texts.
@@ -184,7 +183,7 @@ struct RelevanceReply {
 ///
 /// `MALFORMED_REQUEST`: a request of another form, a task over 65536 bytes, more than 5000 texts, or
 /// texts over 2 MiB together.
-pub fn relevance(request: &str) -> Result<Vec<u8>, Failure> {
+pub fn relevance(request: &str) -> Result<Vec<u8>, Error> {
     let form: Result<RelevanceForm, _> = form::parse(request.as_bytes());
     let it = form
         .map_err(|ParseError(what)| malformed_in(Some(("relevance", &["task", "texts"])), &what))?;
@@ -196,7 +195,7 @@ pub fn relevance(request: &str) -> Result<Vec<u8>, Failure> {
     ];
     if let Some((what, sent, max)) = fits.into_iter().find(|(_, sent, max)| sent > max) {
         let problem = format!("the request has {sent} {what}, at most {max} fit; send less");
-        return Err(Error::malformed(problem).into());
+        return Err(Error::malformed(problem));
     }
     let candidates: Vec<_> = it.texts.iter().map(|it| Candidate::alone(it)).collect();
     let scores = text::relevance(&it.task, &candidates);
@@ -206,17 +205,15 @@ pub fn relevance(request: &str) -> Result<Vec<u8>, Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use serde_json::{Value, json};
 
     use super::*;
 
-    fn json(reply: Result<Vec<u8>, Failure>) -> Value {
+    fn json(reply: Result<Vec<u8>, Error>) -> Value {
         serde_json::from_slice(&reply.unwrap()).unwrap()
     }
 
-    fn message(reply: Result<Vec<u8>, Failure>) -> String {
+    fn message(reply: Result<Vec<u8>, Error>) -> String {
         reply.unwrap_err().to_string()
     }
 

@@ -9,7 +9,8 @@ mod allocator;
 mod bindings;
 
 use bindings::exports::shared_context::context::pure::{Failure, Guest};
-use shared_context_codec::{self as codec, pure};
+use shared_context_codec::pure;
+use shared_context_core::Error;
 
 /// Implementation of the exports.
 struct Component;
@@ -41,11 +42,11 @@ impl Guest for Component {
 }
 
 /// Converts the result of a function. A reply is JSON, and so always UTF-8.
-fn result(it: Result<Vec<u8>, codec::Failure>) -> Result<String, Failure> {
+fn result(it: Result<Vec<u8>, Error>) -> Result<String, Failure> {
     match it {
         Ok(reply) => Ok(String::from_utf8(reply).unwrap_or_default()),
-        Err(codec::Failure { code, message, .. }) => {
-            Err(Failure { code: code.into_owned(), message })
+        Err(error) => {
+            Err(Failure { code: error.code().as_str().to_owned(), message: error.to_string() })
         }
     }
 }
