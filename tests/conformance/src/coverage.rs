@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::case::{Body, Case, Expectation, Instruction, ToolCall};
 
 /// Codes with adjacent precedence that never apply to one request, each with the reason.
-const NEVER_TOGETHER: [(&str, &str, &str); 28] = [
+const NEVER_TOGETHER: [(&str, &str, &str); 29] = [
     ("INVALID_KEY", "INVALID_PATH", "what names a path names no key"),
     ("INVALID_PATH", "FORMAT_TOO_NEW", "an import names no path"),
     ("DOCUMENT_ALTERED", "SESSION_NOT_FOUND", "an import needs no session to be there"),

@@ -23,7 +23,7 @@ pub const TASK_BYTES_MAX: usize = 65_536;
 /// The longest summary, in bytes.
 pub const SUMMARY_BYTES_MAX: usize = 1 << 20;
 /// The most bytes of the texts of all items: 2 MiB.
-pub(super) const ITEMS_BYTES_MAX: usize = 2 << 20;
+pub const ITEMS_BYTES_MAX: usize = 2 << 20;
 
 closed_list! {
     /// How the parts of a score are weighted.

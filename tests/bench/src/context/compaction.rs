@@ -155,7 +155,8 @@ fn made_up(turns: usize, bytes: usize, is_alike: bool) -> Vec<Item> {
             text.push_str(&((state >> 40) % 400).to_string());
             text.push(' ');
         }
-        let state = if turn % 10 == 0 { "\nDECISION: Use it for part " } else { "\npart " };
+        let state =
+            if turn.is_multiple_of(10) { "\nDECISION: Use it for part " } else { "\npart " };
         text.push_str(state);
         text
     };

@@ -40,7 +40,6 @@ pub(crate) fn measure(report: &mut Report, data: Option<&Path>) -> Result<()> {
 fn envelope(assembly: &Assembly, request: &Request<'_>) -> Result<String> {
     let session = SessionId::new("bench").context("an invalid id")?;
     let created_by = Participant::parse("orchestrator")?;
-    let heading =
-        Heading { id: None, session: &session, created_by: &created_by, shows_hidden: true };
+    let heading = Heading { id: None, owner: Some((&session, &created_by)), shows_hidden: true };
     Ok(assembly.envelope(request, &heading))
 }

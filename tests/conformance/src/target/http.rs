@@ -21,7 +21,7 @@ pub const SECRET: &str = "conformance: signs the credentials";
 pub const ADMIN_KEY: &str = "conformance-admin-key-0123456789abcdef";
 
 /// The status of each error code of the JSON tool.
-const STATUSES: [(&str, u16); 38] = [
+const STATUSES: [(&str, u16); 39] = [
     ("UNAUTHENTICATED", 401),
     ("MALFORMED_REQUEST", 400),
     ("INVALID_KEY", 400),

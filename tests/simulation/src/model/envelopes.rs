@@ -112,8 +112,7 @@ impl Model {
         let id = number.map(|it| KeptId::envelope(it).to_string());
         let heading = Heading {
             id: id.as_deref(),
-            session: &SessionId::new(self.about.session.as_str()).unwrap(),
-            created_by: &participant(who),
+            owner: Some((&SessionId::new(self.about.session.as_str()).unwrap(), &participant(who))),
             shows_hidden: sees_all(name(who)),
         };
         let part = |block: &Block| part(block, &it.task, &items, &entries);
