@@ -155,11 +155,14 @@ impl<'a> Facts<'a> {
             }
             let end = start.saturating_add(line.text.len()).saturating_add(line.source.len());
             let inside = own.iter().filter(|it| it.place.start >= start && it.place.start <= end);
-            let is_replaced = inside.clone().any(|it| {
+            // A goal of several lines may have a decision in it. Whoever repeats the decision does not
+            // replace the goal.
+            let mut known = inside.filter(|it| digest::section(it.class) == line.section);
+            let is_replaced = known.clone().any(|it| {
                 let by = it.superseded_by.and_then(|it| extraction.facts.get(it));
                 by.is_some_and(|it| it.place.item > place)
             });
-            let known = inside.into_iter().find(|it| digest::section(it.class) == line.section);
+            let known = known.next();
             self.all.push(Fact {
                 item: place,
                 text: line.text,
@@ -314,6 +317,27 @@ mod tests {
             let found = required(&items, vec![extracted(1, 0, Class::Goal, text)]);
             assert_eq!(found.len(), count, "{found:?}");
         }
+    }
+
+    /// A goal of two lines went when the decision in its second line was repeated later: the goal of
+    /// the conversation was lost, and a later message took its place.
+    #[test]
+    fn a_goal_stays_when_a_decision_in_it_is_repeated() {
+        let kind = |it| Kind::Listed(it);
+        let goal = "Build the shop.\nDECISION: Use A";
+        let document = ["# Compacted context\n\n## Goal\n- [m0:1, 2 lines]\n", goal].concat();
+        let mut inside = extracted(
+            0,
+            document.find("DECISION").unwrap_or(0),
+            Class::Decision,
+            "DECISION: Use A",
+        );
+        inside.superseded_by = Some(1);
+        let digest = Item::inline("old", kind(ListedKind::ComputedSummary), document);
+        let later = Item::inline("m1", kind(ListedKind::SessionHistory), "DECISION: Use A");
+        let facts = vec![inside, extracted(1, 0, Class::Decision, "DECISION: Use A")];
+        let expected = [pair(goal, "m0:1"), pair("DECISION: Use A", "m1:1")];
+        assert_eq!(required(&[digest, later], facts), expected);
     }
 
     #[test]

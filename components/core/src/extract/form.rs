@@ -1,7 +1,7 @@
 //! Forms: labels, ids, and the labelled parts of a fact.
 
 use super::{
-    fact::{Class, Detail},
+    fact::{Class, Detail, Severity},
     line::{Line, skip_bullet},
     marks,
 };
@@ -10,6 +10,11 @@ use super::{
 pub(super) fn label_of(text: &str) -> Option<(Class, &str)> {
     if let Some(id) = issue_id(text) {
         return Some((Class::Issue, id));
+    }
+    if let Some((name, _)) = text.strip_prefix('[').and_then(|it| it.split_once(']'))
+        && Severity::ALL.iter().any(|it| it.as_str().eq_ignore_ascii_case(name))
+    {
+        return Some((Class::Issue, name));
     }
     let end = text.bytes().take(32).position(|it| it == b':')?;
     let label = text.get(..end)?.trim_end_matches('*');

@@ -97,29 +97,49 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
-/// Returns true for each line that is within a fence of code, or is one. A fence that nothing closes
-/// is none.
+/// The longest run of signs by which fences are told apart.
+const FENCE_SIGNS_MAX: usize = 16;
+
+/// Returns true for each line that is within a fence of code, or is one. A fence ends at a line of
+/// only the same signs, at least as many. A fence that nothing closes is none.
 fn fenced(text: &str) -> Vec<bool> {
     if !text.contains("```") && !text.contains("~~~") {
         return Vec::new();
     }
-    let is_fence = |it: &&str| {
-        let it = it.trim_start();
-        it.starts_with("```") || it.starts_with("~~~")
-    };
-    let fences = text.split('\n').filter(is_fence).count();
-    let mut left = fences.saturating_sub(fences % 2);
-    let mut is_open = false;
-    let mut lines = Vec::new();
-    for line in text.split('\n') {
-        let is_one = is_fence(&line) && left > 0;
-        if is_one {
-            left = left.saturating_sub(1);
-            is_open = !is_open;
+    let mut lines: Vec<bool> = Vec::new();
+    let mut fences: Vec<(usize, (char, usize, bool))> = Vec::new();
+    for (place, line) in text.split('\n').enumerate() {
+        fences.extend(fence(line).map(|it| (place, it)));
+        lines.push(false);
+    }
+    // Of each sign, the shortest run that nothing closes: no longer one is searched for again.
+    let mut unclosed = [('`', usize::MAX), ('~', usize::MAX)];
+    let mut next: usize = 0;
+    while let Some((first, (sign, count, _))) = fences.get(next).copied() {
+        next = next.saturating_add(1);
+        let is_open = unclosed.iter().any(|it| it.0 == sign && it.1 <= count);
+        let closes =
+            |it: &(usize, (char, usize, bool))| it.1.0 == sign && it.1.1 >= count && it.1.2;
+        let end = if is_open { None } else { fences.iter().skip(next).position(closes) };
+        if let Some(end) = end.map(|it| it.saturating_add(next)) {
+            let last = fences.get(end).map_or(first, |it| it.0);
+            let within = lines.iter_mut().take(last.saturating_add(1)).skip(first);
+            within.for_each(|it| *it = true);
+            next = end.saturating_add(1);
+        } else if let Some(it) = unclosed.iter_mut().find(|it| it.0 == sign) {
+            it.1 = it.1.min(count);
         }
-        lines.push(is_open || is_one);
     }
     lines
+}
+
+/// Returns the sign of a fence, how many there are, and true if nothing follows.
+fn fence(line: &str) -> Option<(char, usize, bool)> {
+    let line = line.trim_start();
+    let sign = line.chars().next().filter(|it| matches!(it, '`' | '~'))?;
+    let after = line.trim_start_matches(sign);
+    let count = line.len().saturating_sub(after.len());
+    (count >= 3).then_some((sign, count.min(FENCE_SIGNS_MAX), after.trim_end().is_empty()))
 }
 
 /// Returns the ends of the sentences of `text`, in bytes.
@@ -182,6 +202,9 @@ mod tests {
         assert_eq!(fenced("a\n```\nb\n```\nc"), [false, true, true, true, false]);
         assert_eq!(fenced("a\n```\nb"), [false; 3]);
         assert_eq!(fenced("```\na\n```\n~~~\nb"), [true, true, true, false, false]);
+        assert_eq!(fenced("```\n~~~\na\n```"), [true; 4]);
+        assert_eq!(fenced("````\n```\na\n```\n````"), [true; 5]);
+        assert_eq!(fenced("```\na\n```sh\n```"), [true; 4]);
         assert!(fenced("a\nb").is_empty());
     }
 

@@ -117,8 +117,19 @@ const STARTS: &[(Class, &[&str])] = &[
     ),
     (
         Class::Goal,
-        &["the goal is", "our goal is", "my goal is", "the task is", "we need to", "i need to"],
+        &[
+            "done when",
+            "the goal is",
+            "our goal is",
+            "my goal is",
+            "the task is",
+            "we need to",
+            "i need to",
+        ],
     ),
+    (Class::Issue, &["blocked by"]),
+    (Class::Question, &["tbd"]),
+    (Class::Pattern, &["avoid"]),
     (Class::Failure, &["i tried", "we tried"]),
     (Class::Learning, &["lesson learned", "learned that", "it turns out", "turns out"]),
     (Class::Modification, &["i modified", "i created", "i renamed", "i deleted"]),
@@ -168,6 +179,32 @@ const BOUNDS: &[&str] = &["at most", "at least", "no more than", "no less than",
 /// What is said of something that is done.
 const RESOLVED: &[&str] =
     &["fixed", "resolved", "closed", "passes now", "pass now", "works now", "solved"];
+/// What has a word of `RESOLVED` and does not say that something is done. When in doubt an issue stays
+/// open.
+const UNRESOLVED: &[&str] = &[
+    "not",
+    "never",
+    "isn't",
+    "wasn't",
+    "aren't",
+    "hasn't",
+    "haven't",
+    "can't",
+    "cannot",
+    "won't",
+    "unresolved",
+    "must be",
+    "should be",
+    "to be fixed",
+    "to be resolved",
+    "to be solved",
+    "be closed",
+    "a fixed",
+    "the fixed",
+    "fixed width",
+    "fixed size",
+    "closed source",
+];
 /// What is said when nothing is to be kept.
 const NOISE: &[&str] =
     &["saved successfully", "tests passed", "build completed", "test passed", "all tests pass"];
@@ -210,7 +247,8 @@ pub(super) fn label(text: &str) -> Option<Class> {
     LABELS.iter().find(|(_, labels)| labels.contains(&text)).map(|it| it.0)
 }
 
-/// A sentence in lower case, and where its words start: each mark is looked for there.
+/// A sentence in lower case, and where its words start, apart from those of URLs: each mark is looked
+/// for there.
 #[derive(Debug)]
 pub(super) struct Sentence<'a> {
     text: &'a str,
@@ -221,10 +259,12 @@ impl<'a> Sentence<'a> {
     /// Reads a sentence in lower case.
     pub(super) fn new(lower: &'a str) -> Self {
         let mut starts = Vec::new();
-        let mut is_within = false;
+        let (mut is_within, mut is_url) = (false, false);
         for (start, c) in lower.char_indices() {
             let is_word = c.is_alphanumeric() || matches!(c, '_' | '\'');
-            if is_word && !is_within {
+            let begins_url = c == ':' && lower.get(start..).is_some_and(|it| it.starts_with("://"));
+            is_url = (is_url || begins_url) && !c.is_whitespace();
+            if is_word && !is_within && !is_url {
                 starts.push(start);
             }
             is_within = is_word;
@@ -265,9 +305,7 @@ impl<'a> Sentence<'a> {
 
     /// Returns true if the sentence says that something is done.
     pub(super) fn resolves(&self) -> bool {
-        const NOT: [&str; 5] =
-            ["not fixed", "not resolved", "unresolved", "to be fixed", "must be fixed"];
-        self.has_any(RESOLVED) && !self.has_any(&NOT)
+        self.has_any(RESOLVED) && !self.has_any(UNRESOLVED)
     }
 
     /// Returns true for a guess such as `it must have been` or `you must be tired`.

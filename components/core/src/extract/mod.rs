@@ -26,7 +26,9 @@ use crate::{
 };
 use scan::Scan;
 
-/// The most facts of one extraction.
+/// The most facts that are read from lines in one extraction. The goal of a conversation that names
+/// none, and the question that an item ends with, may come on top. Of one line that has more facts,
+/// the first are returned.
 pub const FACTS_MAX: usize = 4_000;
 /// The most lines that are read in one extraction.
 pub const LINES_MAX: u32 = 20_000;
@@ -60,16 +62,18 @@ pub fn extract(items: &[Item], from: Position) -> Extraction {
         let first = if place == from.item { from.line } else { 0 };
         let left = LINES_MAX.saturating_sub(found.lines);
         let room = FACTS_MAX.saturating_sub(found.facts.len());
-        let (mut scan, next) = Scan::read((place, item), text, first, (left, room));
+        let (mut scan, next) =
+            Scan::read((place, item), text, first, (left, room), room < FACTS_MAX);
         found.lines = found.lines.saturating_add(scan.lines);
         resolutions.extend(scan.resolutions.drain(..).map(|it| (place, it)));
         let by = scan::authority(item);
         if by == Authority::User {
             settle_question(&mut found.facts, &mut last_question);
-            if place == 0 || first_message.is_none() && from == Position::default() {
+            if first_message.is_none() && from == Position::default() {
                 first_message = Some((place, text));
             }
         }
+        scan.facts.truncate(room);
         found.facts.append(&mut scan.facts);
         if let Some(line) = next {
             found.next = Some(Position { item: place, line });
@@ -89,7 +93,7 @@ pub fn extract(items: &[Item], from: Position) -> Extraction {
     if let Some((place, text)) = first_message.filter(|_| !has_goal)
         && let Some(item) = items.get(place)
     {
-        let (mut scan, _) = Scan::read((place, item), text, u32::MAX, (0, 0));
+        let (mut scan, _) = Scan::read((place, item), text, u32::MAX, (0, 0), false);
         scan.add_goal();
         // What is said as a rule or a decision need not be said again as the goal.
         let is_said = |it: &Fact| {
@@ -107,7 +111,6 @@ pub fn extract(items: &[Item], from: Position) -> Extraction {
     found.facts = sorted(found.facts, |a, b| {
         (a.place.item, a.place.start).cmp(&(b.place.item, b.place.start))
     });
-    found.facts.truncate(FACTS_MAX);
     let modifications = found.facts.iter_mut().rev().filter(|it| it.class == Class::Modification);
     modifications.take(MODIFICATIONS_KEPT).for_each(|it| it.score = 100);
     supersede::resolve(&mut found.facts, &resolutions, items.len().saturating_sub(1));

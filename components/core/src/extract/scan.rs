@@ -58,12 +58,14 @@ pub(super) fn authority(item: &Item) -> Authority {
 
 impl<'a> Scan<'a> {
     /// Reads the lines of an item from `first` on, at most `lines_max`, until there are `facts_max`
-    /// facts. Returns the line to go on from if it did not reach the end.
+    /// facts. Returns the line to go on from if it did not reach the end. `is_later` is true if this
+    /// extraction has facts of other items.
     pub(super) fn read(
         item: (usize, &'a Item),
         text: &'a str,
         first: u32,
         (lines_max, facts_max): (u32, usize),
+        is_later: bool,
     ) -> (Self, Option<u32>) {
         let is_tool_call = item.1.kind.as_str() == "tool_call";
         let mut scan = Self {
@@ -82,7 +84,14 @@ impl<'a> Scan<'a> {
             if scan.lines >= lines_max || scan.facts.len() >= facts_max {
                 return (scan, Some(line.number));
             }
+            let before = (scan.facts.len(), scan.resolutions.len());
             let read = scan.line(&lines, at);
+            if scan.facts.len() > facts_max && (is_later || before.0 > 0) {
+                // A line is read as a whole: the next extraction begins with it.
+                scan.facts.truncate(before.0);
+                scan.resolutions.truncate(before.1);
+                return (scan, Some(line.number));
+            }
             scan.lines = scan.lines.saturating_add(narrow(read));
             at = at.saturating_add(read);
         }
@@ -95,8 +104,13 @@ impl<'a> Scan<'a> {
         if line.text.trim_start().starts_with('>') {
             return 1;
         }
-        let start = head(line.text, |it| marks::label(it).is_some() || is_part(it));
-        let rest = line.text.get(start.rest..).unwrap_or_default();
+        let mut start = head(line.text, |it| marks::label(it).is_some() || is_part(it));
+        let mut rest = line.text.get(start.rest..).unwrap_or_default();
+        if line.is_fenced {
+            // `// TODO: rename it`
+            rest = rest.trim_start_matches(['/', '<', '!', '-', '#', '*', ';', ' ']);
+            start.rest = line.text.len().saturating_sub(rest.len());
+        }
         if self.is_tool_call && at == 0 && changes_file(rest) {
             self.add(Class::Modification, line, (line.start, start.rest), rest.len(), start);
             return 1;
@@ -128,11 +142,12 @@ impl<'a> Scan<'a> {
             let before = before.saturating_add(sentence.len().saturating_sub(trimmed.len()));
             let lower = lower(&unquoted(trimmed));
             let sentence = marks::Sentence::new(&lower);
-            let resolves = sentence.resolves();
+            let is_question = trimmed.trim_end().ends_with(['?', '？', '؟']);
+            // `Is it fixed?` resolves nothing.
+            let resolves = !is_question && sentence.resolves();
             if resolves {
                 self.resolutions.push(ids(trimmed));
             }
-            let is_question = trimmed.trim_end().ends_with(['?', '？', '؟']);
             let class = match label_of(trimmed) {
                 Some((class, _)) => Some(class),
                 None if is_question => None,

@@ -5,13 +5,16 @@
 //! numbers, ids and names, and exactly one differs. `the production database` and `the staging database` differ in a word of
 //! the subject on both sides, so both stay.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    claim::{Token, TokenKind, names_same, tokens},
+    claim::{Token, TokenKind, names_same, polarity, tokens},
     fact::{Class, Fact, Status},
 };
-use crate::text::words::{Reader, Word};
+use crate::{
+    order::sorted,
+    text::words::{Reader, Word},
+};
 
 /// With how many earlier facts that share a word a fact is compared.
 const COMPARED_MAX: usize = 32;
@@ -27,6 +30,8 @@ struct Statement {
     values: Vec<Token>,
     /// Whether it says what its subject is, as `the cutover is on Friday` does and `use Kafka` does not.
     is_definition: bool,
+    /// Whether it negates, as `do not use port 80` does.
+    negates: bool,
 }
 
 /// Marks the facts that a later one of the list replaces.
@@ -51,7 +56,9 @@ pub(super) fn supersede(facts: &mut [Fact]) {
                     other.class == Class::Decision
                         && before.values.iter().any(|it| names_same(it, left))
                 });
+                // Two issues with ids of their own are two, however alike they read.
                 if other.superseded_by.is_none()
+                    && other.id == fact.id
                     && (is_repeated || is_left || restates(&own, before))
                 {
                     replaced.push(earlier);
@@ -86,21 +93,24 @@ fn can_be_replaced(class: Class) -> bool {
     )
 }
 
-/// Returns the latest facts that share a word with a statement, those that share most first.
+/// Returns earlier facts that share a word with a statement: those that share its rarest words, the
+/// latest first. Words that most facts have say little about the subject.
 fn candidates(
     having: &BTreeMap<(Class, Word), Vec<usize>>,
     class: Class,
     own: &Statement,
-) -> Vec<usize> {
-    let mut shared: BTreeMap<usize, usize> = BTreeMap::new();
-    for word in own.words.iter().chain(own.values.iter().map(|it| &it.stem)) {
-        let places = having.get(&(class, *word));
-        for place in places.into_iter().flat_map(|it| it.iter().rev().take(COMPARED_MAX)) {
-            let count = shared.entry(*place).or_default();
-            *count = count.saturating_add(1);
+) -> BTreeSet<usize> {
+    let words = own.words.iter().chain(own.values.iter().map(|it| &it.stem));
+    let places = words.filter_map(|it| having.get(&(class, *it))).collect();
+    let rarest_first = sorted(places, |a: &&Vec<usize>, b| a.len().cmp(&b.len()));
+    let mut found = BTreeSet::new();
+    for place in rarest_first.into_iter().flat_map(|it| it.iter().rev().take(COMPARED_MAX)) {
+        if found.len() >= COMPARED_MAX {
+            break;
         }
+        found.insert(*place);
     }
-    shared.into_keys().rev().take(COMPARED_MAX).collect()
+    found
 }
 
 /// Reads what a fact says, without its labelled parts.
@@ -118,8 +128,10 @@ fn statement(reader: &mut Reader, fact: &Fact) -> Statement {
     };
     let lower = text.to_lowercase();
     let is_definition = [" is ", " are ", " has ", " have "].iter().any(|it| lower.contains(it));
-    let mut statement = Statement { words: Vec::new(), values: Vec::new(), is_definition };
-    for token in tokens(reader, text) {
+    let tokens = tokens(reader, text);
+    let negates = polarity(&tokens).1;
+    let mut statement = Statement { words: Vec::new(), values: Vec::new(), is_definition, negates };
+    for token in tokens {
         match token.kind {
             TokenKind::Hard => statement.values.push(token),
             TokenKind::Word if !statement.words.contains(&token.stem) => {
@@ -146,7 +158,12 @@ fn restates(new: &Statement, old: &Statement) -> bool {
     let is_same = shared.saturating_add(kept) >= SHARED_MIN || is_defined;
     // Where two values differ, one may be of the subject: `use port 80 for part 1`, `… 81 for part 2`.
     let is_other = |it: &Statement| it.values.len() == kept.saturating_add(1);
-    is_same && is_like && (added == 0 || gone == 0) && is_other(new) && is_other(old)
+    new.negates == old.negates
+        && is_same
+        && is_like
+        && (added == 0 || gone == 0)
+        && is_other(new)
+        && is_other(old)
 }
 
 /// Returns what a sentence says that it leaves: Y of `Switched to X from Y` and `X instead of Y`.
@@ -165,13 +182,27 @@ fn pivot(reader: &mut Reader, text: &str) -> Option<Token> {
 pub(super) fn resolve(facts: &mut [Fact], resolutions: &[(usize, Vec<String>)], last: usize) {
     const BACK_MAX: usize = 20;
     const KEPT_FOR: usize = 10;
+    // Items in ascending order, so that each issue finds its own without reading all.
+    let mut by_id: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut without_id: Vec<usize> = Vec::new();
+    for (item, ids) in resolutions {
+        if ids.is_empty() {
+            without_id.push(*item);
+        }
+        for id in ids {
+            by_id.entry(id).or_default().push(*item);
+        }
+    }
     for fact in facts.iter_mut().filter(|it| it.class == Class::Issue) {
         let from = fact.place.item;
-        let settles = |(item, ids): &&(usize, Vec<String>)| match &fact.id {
-            Some(id) => *item >= from && ids.contains(&id.to_uppercase()),
-            None => *item > from && ids.is_empty() && item.saturating_sub(from) <= BACK_MAX,
+        let first = |items: &[usize], from: usize| {
+            items.get(items.partition_point(|it| *it < from)).copied()
         };
-        let by = resolutions.iter().find(settles).map(|it| it.0);
+        let by = match &fact.id {
+            Some(id) => by_id.get(id.as_str()).and_then(|it| first(it, from)),
+            None => first(&without_id, from.saturating_add(1))
+                .filter(|it| it.saturating_sub(from) <= BACK_MAX),
+        };
         if by.is_some() && fact.status == Status::Open {
             fact.status = Status::Resolved;
         }

@@ -38,6 +38,7 @@ fn detail<'a>(fact: &'a Fact, label: &str) -> &'a str {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn each_row_of_the_grammar_finds_its_class() {
     for (class, score, texts) in [
         (
@@ -84,13 +85,24 @@ fn each_row_of_the_grammar_finds_its_class() {
             70,
             &["USER PREFERENCE: tables", "I prefer tables.", "Please use tabs."],
         ),
-        (Class::Goal, 100, &["Goal: ship it", "TASK: ship it", "Done when: all tests pass now"]),
+        (
+            Class::Goal,
+            100,
+            &[
+                "Goal: ship it",
+                "TASK: ship it",
+                "Done when: all tests pass now",
+                "Done when all tests pass.",
+            ],
+        ),
         (
             Class::Issue,
             100,
             &[
                 "BUG-7 [HIGH]: it hangs",
                 "ISSUE-9: slow",
+                "[HIGH] Login fails",
+                "Blocked by the DBA team.",
                 "Blocked by: review",
                 "error: no such file",
             ],
@@ -117,9 +129,13 @@ fn each_row_of_the_grammar_finds_its_class() {
             ],
         ),
         (Class::Learning, 60, &["Lesson: measure first", "It turns out that it is slow."]),
-        (Class::Question, 70, &["Open question: which port?", "TODO: rename it", "Which port?"]),
+        (
+            Class::Question,
+            70,
+            &["Open question: which port?", "TODO: rename it", "TBD which port.", "Which port?"],
+        ),
         (Class::Fact, 70, &["FACT: the port is 8080"]),
-        (Class::Pattern, 60, &["Convention: snake case", "Avoid: globals"]),
+        (Class::Pattern, 60, &["Convention: snake case", "Avoid: globals", "Avoid global state."]),
         (Class::Prune, 30, &["PRUNE: §4 - done"]),
         (Class::Noise, 20, &["File saved successfully.", "Build completed in 3 s."]),
     ] {
@@ -237,6 +253,16 @@ fn issues_are_resolved_by_what_is_said_later() {
     later.push("more");
     assert_eq!(status(&later), (Status::Resolved, 20));
     assert_eq!(status(&["error: no route", "It passes now."]).0, Status::Resolved);
+    // Each of these once settled the issue, which was then kept for ten turns only.
+    for text in [
+        "It isn't fixed.",
+        "It is not yet fixed.",
+        "Is it fixed?",
+        "It must be fixed.",
+        "The table has a fixed width.",
+    ] {
+        assert_eq!(status(&["error: no route", text]).0, Status::Open, "{text}");
+    }
     assert_eq!(status(&["BUG-7: a\nStatus: RESOLVED"]).0, Status::Resolved);
 }
 
@@ -288,6 +314,8 @@ fn a_restated_fact_replaces_the_earlier_one() {
             "DECISION: The staging database has 5 nodes",
         ),
         ("DECISION: Use Kafka", "DECISION: Use Redis"),
+        ("BUG-1 [HIGH]: login fails after 5 tries", "BUG-2 [HIGH]: login fails after 5 tries"),
+        ("You must use port 80.", "You must not use port 81."),
         ("Please use port 80 for part 1.", "Please use port 81 for part 2."),
         ("DECISION: The port of node 1 is 7", "DECISION: The port of node 7 is 49"),
         ("DECISION: The retry limit is 3", "Constraint: The retry limit is 5"),
@@ -295,6 +323,62 @@ fn a_restated_fact_replaces_the_earlier_one() {
     ] {
         assert_eq!(replaced(&[one, other]), [None, None], "{one} / {other}");
     }
+}
+
+/// Only the 32 latest facts with a common word were compared, so a restated limit stayed current
+/// behind 32 other facts of the same service.
+#[test]
+fn a_restated_fact_is_found_behind_many_others() {
+    let mut texts = vec!["The retry limit of the shop service must be 5.".to_owned()];
+    let names = ["pool", "quota", "window", "batch", "lease", "burst", "depth", "cache"];
+    let parts = ["size", "floor", "delay", "count", "age", "rate", "share", "step"];
+    for (name, part) in names.iter().flat_map(|name| parts.iter().map(move |part| (name, part))) {
+        texts.push(format!("The {name} {part} of the shop service must be 9."));
+    }
+    texts.push("The retry limit of the shop service must be 7.".to_owned());
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let facts = of(&texts).facts;
+    assert_eq!(facts.first().unwrap().superseded_by, Some(texts.len() - 1));
+    assert!(facts.iter().skip(1).all(|it| it.superseded_by.is_none()));
+}
+
+/// A line whose facts went over the limit lost those over it: the next piece began after the line.
+/// The goal was found again in the second piece.
+#[test]
+fn pieces_have_each_fact_once() {
+    let mut text = "Please build it.\n\n".to_owned();
+    text.extend((0..3_995).map(|it| format!("Service s{it} must use port {it}.\n")));
+    text.extend((0..10).map(|it| format!("Worker w{it} must use port {it}. ")));
+    text.push_str("\nNever deploy on Friday.\n");
+    let items = [item(0, Authority::User, &text)];
+    let first = extract(&items, Position::default());
+    let second = extract(&items, first.next.unwrap());
+    assert_eq!(second.next, None);
+    let starts: Vec<usize> =
+        first.facts.iter().chain(&second.facts).map(|it| it.place.start).collect();
+    assert_eq!(starts.len(), 1 + 3_995 + 10 + 1);
+    assert!(starts.windows(2).all(|it| it[0] < it[1]));
+}
+
+/// Each issue read all sentences that say `fixed`: 3,900 issues and 1 MB of such sentences took
+/// many seconds.
+#[test]
+fn many_issues_and_many_fixes_are_read() {
+    let mut issues = String::new();
+    issues.extend((0..3_900).map(|it| format!("BUG-{it}: it hangs\n\n")));
+    let fixes = "It is fixed. ".repeat(80_000);
+    let facts = of(&[&issues, &fixes, "BUG-7 is fixed."]).facts;
+    let resolved: Vec<&str> = facts
+        .iter()
+        .filter(|it| it.status == Status::Resolved)
+        .map(|it| it.id.as_deref().unwrap())
+        .collect();
+    assert_eq!(resolved, ["BUG-7"]);
+}
+
+#[test]
+fn words_of_a_url_are_no_marks() {
+    assert_eq!(of(&["see https://a.example/must/never for more"]).facts, []);
 }
 
 #[test]
