@@ -20,6 +20,10 @@ use crate::{
 const COMPARED_MAX: usize = 32;
 /// Two statements are of one subject if they share this many percent of their words.
 const SHARED_PERCENT: usize = 70;
+/// Verbs that divide a subject from what is said of it.
+const VERBS: &[&str] = &[
+    " is ", " are ", " has ", " have ", " was ", " must ", " may ", " should ", " will ", " can ",
+];
 /// Two statements of one subject share at least this many words.
 const SHARED_MIN: usize = 2;
 
@@ -32,6 +36,8 @@ struct Statement {
     is_definition: bool,
     /// Whether it negates, as `do not use port 80` does.
     negates: bool,
+    /// How many of its values stand before its verb: they name the subject.
+    of_subject: usize,
 }
 
 /// Marks the facts that a later one of the list replaces.
@@ -128,9 +134,15 @@ fn statement(reader: &mut Reader, fact: &Fact) -> Statement {
     };
     let lower = text.to_lowercase();
     let is_definition = [" is ", " are ", " has ", " have "].iter().any(|it| lower.contains(it));
+    let verb = VERBS.iter().filter_map(|it| lower.find(it)).min();
+    // Bytes of the lower case are those of the text where the words are ASCII.
+    let subject = verb.and_then(|it| text.get(..it)).unwrap_or_default();
+    let is_value = |it: &Token| it.kind == TokenKind::Hard;
+    let of_subject = tokens(reader, subject).into_iter().filter(is_value).count();
     let tokens = tokens(reader, text);
     let negates = polarity(&tokens).1;
-    let mut statement = Statement { words: Vec::new(), values: Vec::new(), is_definition, negates };
+    let mut statement =
+        Statement { words: Vec::new(), values: Vec::new(), is_definition, negates, of_subject };
     for token in tokens {
         match token.kind {
             TokenKind::Hard => statement.values.push(token),
@@ -152,13 +164,17 @@ fn restates(new: &Statement, old: &Statement) -> bool {
     let of_both = new.words.len().saturating_add(old.words.len());
     let is_like = shared.saturating_mul(200) >= of_both.saturating_mul(SHARED_PERCENT);
     let pairs = new.values.iter().zip(&old.values);
-    let kept = pairs.filter(|(one, other)| names_same(one, other)).count();
+    let same = |(one, other): &(&Token, &Token)| names_same(one, other);
+    let kept = pairs.clone().filter(same).count();
+    let differs_at = pairs.clone().position(|it| !same(&it)).unwrap_or(usize::MAX);
     // Names that both have are of the subject, too: `Python 3.8` and `Python 3.9`.
     let is_defined = new.is_definition && old.is_definition && shared > 0;
     let is_same = shared.saturating_add(kept) >= SHARED_MIN || is_defined;
     // Where two values differ, one may be of the subject: `use port 80 for part 1`, `… 81 for part 2`.
     let is_other = |it: &Statement| it.values.len() == kept.saturating_add(1);
-    new.negates == old.negates
+    // `Team Payments must …` and `Team Search must …` are of two subjects.
+    differs_at >= new.of_subject.max(old.of_subject)
+        && new.negates == old.negates
         && is_same
         && is_like
         && (added == 0 || gone == 0)

@@ -317,6 +317,11 @@ fn a_restated_fact_replaces_the_earlier_one() {
         ("BUG-1 [HIGH]: login fails after 5 tries", "BUG-2 [HIGH]: login fails after 5 tries"),
         ("You must use port 80.", "You must not use port 81."),
         ("Please use port 80 for part 1.", "Please use port 81 for part 2."),
+        ("Team Payments must review each change.", "Team Search must review each change."),
+        (
+            "DECISION: The region us-east-1 has 5 nodes",
+            "DECISION: The region eu-west-1 has 5 nodes",
+        ),
         ("DECISION: The port of node 1 is 7", "DECISION: The port of node 7 is 49"),
         ("DECISION: The retry limit is 3", "Constraint: The retry limit is 5"),
         ("Never deploy on Friday.", "Never deploy on Friday without Marta."),
