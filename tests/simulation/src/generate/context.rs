@@ -15,7 +15,7 @@ impl Generator {
     /// Returns a request to the context pipeline and the index of its caller.
     pub(super) fn context(&mut self, model: &Model) -> (usize, Value) {
         let (anyone, participant) = (self.rng.random_range(0..CALLERS.len()), self.any_caller());
-        match self.rng.random_range(0..26) {
+        match self.rng.random_range(0..25) {
             0..10 => (self.mostly(participant), self.assembly(model, true)),
             10..12 => (anyone, self.assembly(model, false)),
             12 => (anyone, self.plan_window()),
@@ -25,7 +25,7 @@ impl Generator {
             }
             18 | 19 => (self.mostly(participant), self.injection(model)),
             20 => (anyone, json!({"action": "list_missing"})),
-            24 | 25 => (anyone, self.compaction(model)),
+            24 => (anyone, self.compaction(model)),
             _ => (self.mostly(participant), self.missing_context(model)),
         }
     }
