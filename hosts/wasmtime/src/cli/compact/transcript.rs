@@ -80,9 +80,10 @@ impl Transcript {
     /// Writes the transcript that a compaction left: a line per item of the result.
     pub(super) fn compacted(&self, items: &[ResultItem]) -> String {
         let mut text = String::new();
+        let messages: BTreeMap<&str, &Message> =
+            self.messages.iter().map(|it| (it.id(), it)).collect();
         for item in items {
-            let found = self.messages.iter().find(|it| it.item.get("id") == Some(&json!(item.id)));
-            match (found, &item.text) {
+            match (messages.get(item.id.as_str()), &item.text) {
                 (Some(message), None) => text.push_str(&message.line),
                 (Some(message), Some(new)) => {
                     let mut value = message.value.clone();
@@ -97,6 +98,12 @@ impl Transcript {
             text.push('\n');
         }
         text
+    }
+}
+
+impl Message {
+    fn id(&self) -> &str {
+        self.item.get("id").and_then(Value::as_str).unwrap_or_default()
     }
 }
 
