@@ -31,7 +31,7 @@ pub fn run(input: &[u8]) {
     check_facts(&items, &extraction);
     let Some(compacted) = compact(&items, aim) else { return };
     let target = compacted.target;
-    let result = result(&items, &compacted);
+    let result = compacted.items(&items);
     check_result((&items, &extraction), &compacted, &result);
     let again = compact(&result, Aim::Tokens(target)).expect("it fits");
     let is_same = again.after.tokens == compacted.after.tokens
@@ -114,23 +114,6 @@ fn check_facts(items: &[Item], extraction: &Extraction) {
         last = (place.item, place.start);
         assert!(fact.superseded_by.is_none_or(|it| it < extraction.facts.len()));
     }
-}
-
-/// Returns the conversation that a compaction leaves.
-fn result(items: &[Item], it: &Compaction) -> Vec<Item> {
-    let mut result: Vec<Item> = Vec::new();
-    for remainder in &it.remainders {
-        let item = &items[remainder.item];
-        result.push(match &remainder.text {
-            Some(text) => with_text(item.clone(), text),
-            None => item.clone(),
-        });
-    }
-    if let Some(digest) = &it.digest {
-        let kind = Kind::Listed(ListedKind::ComputedSummary);
-        result.insert(it.digest_before, Item::inline(digest.id(), kind, digest.text.as_str()));
-    }
-    result
 }
 
 /// Checks that the result fits, and has every fact that must be kept.
