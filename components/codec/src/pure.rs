@@ -9,7 +9,8 @@
 
 use serde::Serialize;
 use shared_context_core::{
-    Command, CompactionCommand, CompactionReply, ContextCommand, Error,
+    Command, ContextCommand, Error,
+    item::{ITEMS_BYTES_MAX, TASK_BYTES_MAX},
     text::{self, Candidate, METHOD},
     time::Timestamp,
     tokens::{self, Estimator, Tokens},
@@ -27,10 +28,6 @@ use crate::{
 const NO_REVISION: u64 = 0;
 /// The most texts of a request for their relevance.
 const TEXTS_MAX: usize = 5_000;
-/// The most bytes of these texts: 2 MiB.
-const TEXTS_BYTES_MAX: usize = 2 << 20;
-/// The longest task, in bytes.
-const TASK_BYTES_MAX: usize = 65_536;
 
 /// An action, and the parser of its request.
 struct Action {
@@ -141,11 +138,7 @@ fn compaction(action: &Action, request: &str) -> Result<Vec<u8>, Error> {
     let Command::Compaction(command) = action.command(request)? else {
         return Err(no_session("request_id"));
     };
-    Ok(compaction::encode(&answer(&command)?, NO_REVISION))
-}
-
-fn answer(command: &CompactionCommand) -> Result<CompactionReply, Error> {
-    command.answer(&count)
+    Ok(compaction::encode(&command.answer(&count)?, NO_REVISION))
 }
 
 /// Estimates the tokens of a text.
@@ -191,7 +184,7 @@ pub fn relevance(request: &str) -> Result<Vec<u8>, Error> {
     let fits = [
         ("bytes of the task", it.task.len(), TASK_BYTES_MAX),
         ("texts", it.texts.len(), TEXTS_MAX),
-        ("bytes of texts", bytes, TEXTS_BYTES_MAX),
+        ("bytes of texts", bytes, ITEMS_BYTES_MAX),
     ];
     if let Some((what, sent, max)) = fits.into_iter().find(|(_, sent, max)| sent > max) {
         let problem = format!("the request has {sent} {what}, at most {max} fit; send less");

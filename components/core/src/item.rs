@@ -25,6 +25,10 @@ pub use kinds::{Authority, KIND_BYTES_MAX, Kind, ListedKind, Target, Visibility}
 pub const ITEMS_MAX: u32 = 2_000;
 /// The longest id of an item, in characters.
 pub const ID_CHARS_MAX: usize = 200;
+/// The most bytes of the texts of all items of a request: 2 MiB.
+pub const ITEMS_BYTES_MAX: usize = 2 << 20;
+/// The longest task for which items are chosen, in bytes.
+pub const TASK_BYTES_MAX: usize = 65_536;
 /// The most bytes of an inline text: 1 MiB.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 /// The most selectors of a source.
@@ -281,6 +285,21 @@ pub(crate) fn check_up_to(items: &[Item], max: u32) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Validates the bytes of the texts of all items. `remedy` says what to send in place of too many.
+///
+/// # Errors
+///
+/// [`Error::Malformed`] for more than [`ITEMS_BYTES_MAX`].
+pub(crate) fn check_bytes(items: &[Item], remedy: &str) -> Result<(), Error> {
+    let bytes = items.iter().filter_map(Item::text).map(str::len).fold(0, usize::saturating_add);
+    if bytes <= ITEMS_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::malformed(format!(
+        "the texts of the items have {bytes} bytes, at most {ITEMS_BYTES_MAX} fit; {remedy}"
+    )))
 }
 
 /// Validates an id of an item.

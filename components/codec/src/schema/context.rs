@@ -4,16 +4,16 @@
 use serde_json::{Value, json};
 use shared_context_core::{
     budget::{BUDGET_BYTES_MAX, BUDGET_TOKENS_MAX},
-    compact::{self, AIM_TOKENS_MAX, SUMMARY_BYTES_MAX, TURNS_MAX, Weighting},
+    compact::{AIM_TOKENS_MAX, SUMMARY_BYTES_MAX, TURNS_MAX, Weighting},
     context::{
-        assembly::{Format, RankBy, TASK_BYTES_MAX},
+        assembly::{Format, RankBy},
         kept::MISSING_CHARS_MAX,
         kinds::{MissingKind, Place, Purpose},
         plan::WINDOW_TOKENS_MAX,
     },
     item::{
         Authority, DEPENDS_ON_MAX, ID_CHARS_MAX, IMPORTANCE, ITEMS_MAX, ItemRole, KIND_BYTES_MAX,
-        NATIVE_IDS_MAX, SELECTORS_MAX, Target,
+        NATIVE_IDS_MAX, SELECTORS_MAX, TASK_BYTES_MAX, Target,
     },
 };
 
@@ -32,7 +32,7 @@ const ITEM_ID: &str = "^[^\\s\\u0000-\\u001f\\u007f-\\u009f]([^\\u0000-\\u001f\\
 pub(super) fn of_member(action: &str, name: &str) -> Option<Value> {
     let sentence = json!({"minLength": 1, "maxLength": MISSING_CHARS_MAX, "pattern": "\\S"});
     Some(match (action, name) {
-        ("assemble_context", "task") => json!({"maxLength": TASK_BYTES_MAX}),
+        ("assemble_context" | "compact", "task") => json!({"maxLength": TASK_BYTES_MAX}),
         ("assemble_context", "items") => json!({"maxItems": ITEMS_MAX}),
         ("assemble_context", "entries") => json!({"pattern": KEY_PATTERN}),
         ("assemble_context" | "record_injection", "target") => optional(&Target::NAMES),
@@ -49,7 +49,6 @@ pub(super) fn of_member(action: &str, name: &str) -> Option<Value> {
         ("answer_missing", "missing") => json!({"pattern": MISSING}),
         ("extract" | "compact" | "check_summary", "items") => json!({"maxItems": TURNS_MAX}),
         ("extract", "from") => json!({}),
-        ("compact", "task") => json!({"maxLength": compact::TASK_BYTES_MAX}),
         ("compact", "target_tokens") => json!({"minimum": 1, "maximum": AIM_TOKENS_MAX.0}),
         ("compact", "reduction_percent") => json!({"minimum": 1, "maximum": 99}),
         ("compact", "weighting") => optional(&Weighting::NAMES),

@@ -1,10 +1,11 @@
 //! What remains of an item that is not kept whole: lines and words of its own, or a placeholder.
 
-use super::{facts::Fact, weigh::is_question};
+use super::{facts::Fact, weigh::is_of_user};
 use crate::{
     digest::sha256,
     extract::Class,
-    item::{Authority, Item, Kind, ListedKind},
+    item::{Item, Kind, ListedKind},
+    text::ends_as_question,
     tokens::Tokens,
 };
 
@@ -92,13 +93,13 @@ pub(super) fn noise(
     is_recent: bool,
 ) -> Option<Noise> {
     let text = item.text()?;
-    let is_user = item.kind == Kind::Listed(ListedKind::UserMessage)
-        || item.source.authority == Authority::User;
-    if is_acknowledgement(text) && !is_question(before) && facts.iter().all(|it| !it.is_required())
+    if is_acknowledgement(text)
+        && !ends_as_question(before)
+        && facts.iter().all(|it| !it.is_required())
     {
         return Some(Noise::Acknowledgement);
     }
-    if is_user || is_recent {
+    if is_of_user(item) || is_recent {
         return None;
     }
     let of = |class| facts.iter().filter(move |it| it.class == class);
@@ -286,7 +287,7 @@ fn is_acknowledgement(text: &str) -> bool {
     text.len() < 100
         && words.count() < ACKNOWLEDGED_WORDS_MAX
         && !text.bytes().any(|it| it.is_ascii_digit())
-        && !is_question(text)
+        && !ends_as_question(text)
         && ACKNOWLEDGEMENTS.iter().any(|it| it.eq_ignore_ascii_case(bare))
 }
 

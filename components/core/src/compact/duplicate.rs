@@ -177,8 +177,8 @@ fn changed_lines(a: &str, b: &str) -> usize {
 /// order.
 pub(super) fn consolidated(text: &str, older: &[&str]) -> String {
     let times = older.len().saturating_add(1);
-    let is_equal =
-        older.iter().all(|it| cleaned(without_label(it)) == cleaned(without_label(text)));
+    let own = cleaned(without_label(text));
+    let is_equal = older.iter().all(|it| cleaned(without_label(it)) == own);
     let (line, rest) =
         text.split_at_checked(text.find('\n').unwrap_or(text.len())).unwrap_or((text, ""));
     let first = older.first().and_then(|it| label(it)).map(|(_, number, _)| number);

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::digest::{self, Line};
 use crate::{
-    extract::{Class, Extraction, Severity, Status},
+    extract::{Class, Extraction, MODIFICATIONS_KEPT, Severity, Status},
     item::{Authority, Item, Kind, ListedKind},
 };
 
@@ -22,8 +22,6 @@ const OPTIONAL: u8 = 60;
 const EARLIER_MODIFICATION: u8 = 40;
 /// A goal with a mark, such as `Success criteria:`, has its colon within these characters.
 const GOAL_MARK_CHARS: usize = 24;
-/// How many of the last modifications are never lost.
-pub(super) const MODIFICATIONS_KEPT: usize = 5;
 
 /// A fact, or a line of an earlier digest.
 #[derive(Debug, Clone)]

@@ -30,9 +30,8 @@ mod weigh;
 
 pub use request::{
     AIM_TOKENS_MAX, Aim, Command, CompactItems, Compaction, Coverage, Digest, DigestLine,
-    ExtractFacts, Fate, Finding, Flag, ITEMS_BYTES_MAX, Loss, Outcome, Remainder, Reply, Request,
-    SUMMARY_BYTES_MAX, ScoreParts, Scored, Section, Snapshot, SummaryRequest, TARGET_PERCENT,
-    TASK_BYTES_MAX, TURNS_MAX, Weighting,
+    ExtractFacts, Fate, Finding, Flag, Loss, Outcome, Remainder, Reply, Request, SUMMARY_BYTES_MAX,
+    ScoreParts, Scored, Section, Snapshot, SummaryRequest, TARGET_PERCENT, TURNS_MAX, Weighting,
 };
 pub use summary::{Repair, SummaryCheck, Verdict, VerdictKind, check_summary, repair};
 

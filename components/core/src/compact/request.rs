@@ -8,7 +8,7 @@ use crate::{
     Error,
     closed_list::closed_list,
     extract::{Class, Extraction, Position},
-    item::{self, Authority, Body, Item, Kind, ListedKind, Target, Visibility},
+    item::{self, Authority, Body, Item, Kind, ListedKind, TASK_BYTES_MAX, Target, Visibility},
     tokens::Tokens,
 };
 
@@ -18,12 +18,8 @@ pub const TARGET_PERCENT: u32 = 65;
 pub const TURNS_MAX: u32 = 5_000;
 /// The largest target, and the largest window.
 pub const AIM_TOKENS_MAX: Tokens = Tokens(10_000_000);
-/// The longest task, in bytes.
-pub const TASK_BYTES_MAX: usize = 65_536;
 /// The longest summary, in bytes.
 pub const SUMMARY_BYTES_MAX: usize = 1 << 20;
-/// The most bytes of the texts of all items: 2 MiB.
-pub const ITEMS_BYTES_MAX: usize = 2 << 20;
 
 closed_list! {
     /// How the parts of a score are weighted.
@@ -386,7 +382,7 @@ impl ExtractFacts {
     /// # Errors
     ///
     /// [`Error::Malformed`] for the first of: more than [`TURNS_MAX`] items, an invalid item,
-    /// an id twice, more than [`ITEMS_BYTES_MAX`] bytes of text, a position after the last item.
+    /// an id twice, more than [`item::ITEMS_BYTES_MAX`] bytes of text, a position after the last item.
     pub fn check(&self) -> Result<(), Error> {
         check_items(&self.items)?;
         if self.from.item > 0 && self.from.item >= self.items.len() {
@@ -435,14 +431,7 @@ impl SummaryRequest {
 
 fn check_items(items: &[Item]) -> Result<(), Error> {
     item::check_up_to(items, TURNS_MAX)?;
-    let bytes = items.iter().filter_map(Item::text).map(str::len).sum::<usize>();
-    if bytes > ITEMS_BYTES_MAX {
-        return Err(Error::malformed(format!(
-            "the items have {bytes} bytes of text, at most {ITEMS_BYTES_MAX} fit; send the \
-             conversation in pieces"
-        )));
-    }
-    Ok(())
+    item::check_bytes(items, "send the conversation in pieces")
 }
 
 fn check_bytes(member: &str, text: &str, max: usize) -> Result<(), Error> {

@@ -8,7 +8,10 @@ use super::{
     request::{Fate, Request, Scored},
     weigh,
 };
-use crate::item::{Authority, Item, Kind, ListedKind};
+use crate::{
+    item::{Authority, Item, Kind, ListedKind},
+    text::ends_as_question,
+};
 
 /// The score of what is never removed.
 const ALWAYS: u8 = 100;
@@ -68,7 +71,7 @@ pub(super) fn judge(request: &Request<'_>, facts: &Facts<'_>, units: &[usize]) -
         let weighed = || {
             let bonus = if weigh::is_said_by_user(item) { bonus } else { 0 };
             let score = weigh::score(parts, request.weighting, bonus);
-            let is_answer = weigh::is_question(before) && is_short(item);
+            let is_answer = ends_as_question(before) && is_short(item);
             // A question and its short answer are understood only together.
             let question = found.last_mut().filter(|it| is_answer && it.scored.parts.is_some());
             let together = question.map(|it| {

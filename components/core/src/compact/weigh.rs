@@ -12,7 +12,7 @@ use super::request::{Request, ScoreParts, Weighting};
 use crate::{
     item::{Authority, Item, Kind, ListedKind},
     text::{
-        Candidate, has_words, relevance,
+        Candidate, ends_as_question, has_words, relevance,
         words::{Reader, Word},
     },
 };
@@ -125,14 +125,12 @@ pub(super) fn score(parts: ScoreParts, weighting: Weighting, bonus: u64) -> u8 {
 
 /// Returns true if the words of the item are those of a user, and not pasted.
 pub(super) fn is_said_by_user(item: &Item) -> bool {
-    let is_user = item.kind == Kind::Listed(ListedKind::UserMessage)
-        || item.source.authority == Authority::User;
-    is_user && item.tokens.0 <= SAID_TOKENS_MAX
+    is_of_user(item) && item.tokens.0 <= SAID_TOKENS_MAX
 }
 
-/// Returns true if the text asks something.
-pub(super) fn is_question(text: &str) -> bool {
-    text.trim_end().ends_with(['?', '？', '؟'])
+/// Returns true if the item is that of a user.
+pub(super) fn is_of_user(item: &Item) -> bool {
+    item.kind == Kind::Listed(ListedKind::UserMessage) || item.source.authority == Authority::User
 }
 
 fn density(counts: &Counts) -> u64 {
@@ -201,7 +199,7 @@ fn counts(items: &[Item]) -> Vec<Counts> {
 
 /// Counts the words of a text.
 fn count(text: &str) -> Counts {
-    let mut counts = Counts { is_question: is_question(text), ..Counts::default() };
+    let mut counts = Counts { is_question: ends_as_question(text), ..Counts::default() };
     let mut is_start = true;
     for word in text.split_ascii_whitespace() {
         counts.words = counts.words.saturating_add(1);

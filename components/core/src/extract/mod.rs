@@ -33,7 +33,7 @@ pub const FACTS_MAX: usize = 4_000;
 /// The most lines that are read in one extraction.
 pub const LINES_MAX: u32 = 20_000;
 /// How many modifications are kept at any price.
-const MODIFICATIONS_KEPT: usize = 5;
+pub(crate) const MODIFICATIONS_KEPT: usize = 5;
 
 /// Extracts the facts of `items`, which are in the order of the conversation, from a position on.
 ///
@@ -62,8 +62,8 @@ pub fn extract(items: &[Item], from: Position) -> Extraction {
         let first = if place == from.item { from.line } else { 0 };
         let left = LINES_MAX.saturating_sub(found.lines);
         let room = FACTS_MAX.saturating_sub(found.facts.len());
-        let (mut scan, next) =
-            Scan::read((place, item), text, first, (left, room), room < FACTS_MAX);
+        let mut scan = Scan::new((place, item), text);
+        let next = scan.read(first, (left, room), room < FACTS_MAX);
         found.lines = found.lines.saturating_add(scan.lines);
         resolutions.extend(scan.resolutions.drain(..).map(|it| (place, it)));
         let by = scan::authority(item);
@@ -93,7 +93,7 @@ pub fn extract(items: &[Item], from: Position) -> Extraction {
     if let Some((place, text)) = first_message.filter(|_| !has_goal)
         && let Some(item) = items.get(place)
     {
-        let (mut scan, _) = Scan::read((place, item), text, u32::MAX, (0, 0), false);
+        let mut scan = Scan::new((place, item), text);
         scan.add_goal();
         // What is said as a rule or a decision need not be said again as the goal.
         let is_said = |it: &Fact| {
@@ -101,11 +101,6 @@ pub fn extract(items: &[Item], from: Position) -> Extraction {
             found.facts.iter().find(same).is_some_and(|one| one.place.end >= it.place.end)
         };
         scan.facts.retain(|it| !is_said(it));
-        // A message of one rule is that rule, not a goal with the same text.
-        let is_known = |it: &Fact| {
-            found.facts.iter().any(|other| other.place == it.place && other.score == 100)
-        };
-        scan.facts.retain(|it| !is_known(it));
         found.facts.append(&mut scan.facts);
     }
     found.facts = sorted(found.facts, |a, b| {

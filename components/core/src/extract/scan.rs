@@ -9,9 +9,10 @@ use super::{
     marks,
 };
 use crate::{
-    count::narrow,
+    count::{narrow, widen},
     digest::sha256,
     item::{Authority, Item, Kind, ListedKind},
+    text::ends_as_question,
 };
 
 /// The longest fact, in bytes; a longer one ends at the last word before.
@@ -57,45 +58,47 @@ pub(super) fn authority(item: &Item) -> Authority {
 }
 
 impl<'a> Scan<'a> {
-    /// Reads the lines of an item from `first` on, at most `lines_max`, until there are `facts_max`
-    /// facts. Returns the line to go on from if it did not reach the end. `is_later` is true if this
-    /// extraction has facts of other items.
-    pub(super) fn read(
-        item: (usize, &'a Item),
-        text: &'a str,
-        first: u32,
-        (lines_max, facts_max): (u32, usize),
-        is_later: bool,
-    ) -> (Self, Option<u32>) {
-        let is_tool_call = item.1.kind.as_str() == "tool_call";
-        let mut scan = Self {
+    /// Creates the scan of an item, of which nothing is read yet.
+    pub(super) fn new((place, item): (usize, &'a Item), text: &'a str) -> Self {
+        Self {
             text,
-            item: item.0,
-            authority: authority(item.1),
-            is_tool_call,
+            item: place,
+            authority: authority(item),
+            is_tool_call: item.kind.as_str() == "tool_call",
             counted: (0, 0),
             facts: Vec::new(),
             resolutions: Vec::new(),
             lines: 0,
-        };
-        let lines = lines(text);
-        let mut at = usize::try_from(first).unwrap_or(usize::MAX);
+        }
+    }
+
+    /// Reads the lines from `first` on, at most `lines_max`, until there are `facts_max` facts.
+    /// Returns the line to go on from if it did not reach the end. `is_later` is true if this
+    /// extraction has facts of other items.
+    pub(super) fn read(
+        &mut self,
+        first: u32,
+        (lines_max, facts_max): (u32, usize),
+        is_later: bool,
+    ) -> Option<u32> {
+        let lines = lines(self.text);
+        let mut at = widen(first);
         while let Some(line) = lines.get(at) {
-            if scan.lines >= lines_max || scan.facts.len() >= facts_max {
-                return (scan, Some(line.number));
+            if self.lines >= lines_max || self.facts.len() >= facts_max {
+                return Some(line.number);
             }
-            let before = (scan.facts.len(), scan.resolutions.len());
-            let read = scan.line(&lines, at);
-            if scan.facts.len() > facts_max && (is_later || before.0 > 0) {
+            let before = (self.facts.len(), self.resolutions.len());
+            let read = self.line(&lines, at);
+            if self.facts.len() > facts_max && (is_later || before.0 > 0) {
                 // A line is read as a whole: the next extraction begins with it.
-                scan.facts.truncate(before.0);
-                scan.resolutions.truncate(before.1);
-                return (scan, Some(line.number));
+                self.facts.truncate(before.0);
+                self.resolutions.truncate(before.1);
+                return Some(line.number);
             }
-            scan.lines = scan.lines.saturating_add(narrow(read));
+            self.lines = self.lines.saturating_add(narrow(read));
             at = at.saturating_add(read);
         }
-        (scan, None)
+        None
     }
 
     /// Reads the line at `at`, and those that belong to the same fact. Returns how many.
@@ -142,7 +145,7 @@ impl<'a> Scan<'a> {
             let before = before.saturating_add(sentence.len().saturating_sub(trimmed.len()));
             let lower = lower(&unquoted(trimmed));
             let sentence = marks::Sentence::new(&lower);
-            let is_question = trimmed.trim_end().ends_with(['?', '？', '؟']);
+            let is_question = ends_as_question(trimmed);
             // `Is it fixed?` resolves nothing.
             let resolves = !is_question && sentence.resolves();
             if resolves {
@@ -227,7 +230,7 @@ impl<'a> Scan<'a> {
     /// Adds the question with which an item ends.
     pub(super) fn add_question(&mut self) {
         let trimmed = self.text.trim_end();
-        if !trimmed.ends_with(['?', '？', '؟']) {
+        if !ends_as_question(trimmed) {
             return;
         }
         let first = trimmed.rfind('\n').map_or(0, |it| it.saturating_add(1));
@@ -261,7 +264,6 @@ impl<'a> Scan<'a> {
         let length = fits.last().unwrap_or(long.len());
         let number = narrow(self.text.get(..first).unwrap_or_default().matches('\n').count());
         let line = Line { number, start: first, text, is_fenced: false };
-        self.counted = (0, 0);
         self.add(Class::Goal, line, (first, 0), length, Head::default());
     }
 
@@ -281,12 +283,7 @@ fn score(class: Class, authority: Authority, text: &str) -> u8 {
     let is_ours = authority < Authority::ToolExternal;
     let is_labelled = label_of(text).is_some();
     match class {
-        Class::Decision
-        | Class::Constraint
-        | Class::Goal
-        | Class::Issue
-        | Class::Critical
-        | Class::State
+        Class::Decision | Class::Constraint | Class::Goal | Class::Critical | Class::State
             if is_ours =>
         {
             100

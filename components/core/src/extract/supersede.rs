@@ -28,7 +28,7 @@ const VERBS: &[&str] = &[
 const SHARED_MIN: usize = 2;
 
 /// What a fact says: words of its subject, and values.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Statement {
     words: Vec<Word>,
     values: Vec<Token>,
@@ -48,31 +48,32 @@ pub(super) fn supersede(facts: &mut [Fact]) {
     let mut statements: Vec<Statement> = Vec::with_capacity(facts.len());
     for place in 0..facts.len() {
         let Some(fact) = facts.get(place) else { break };
-        let own = statement(&mut reader, fact);
-        let pivot = pivot(&mut reader, &fact.text);
         let class = fact.class;
+        if !can_be_replaced(class) {
+            statements.push(Statement::default());
+            continue;
+        }
+        let own = statement(&mut reader, fact);
+        // Only a decision is left for another.
+        let left = (class == Class::Decision).then(|| pivot(&mut reader, &fact.text)).flatten();
         let mut replaced: Vec<usize> = Vec::new();
-        if can_be_replaced(class) {
-            for earlier in candidates(&having, class, &own) {
-                let Some((other, before)) = facts.get(earlier).zip(statements.get(earlier)) else {
-                    continue;
-                };
-                let is_repeated = other.digest == fact.digest;
-                let is_left = pivot.as_ref().is_some_and(|left| {
-                    other.class == Class::Decision
-                        && before.values.iter().any(|it| names_same(it, left))
-                });
-                // Two issues with ids of their own are two, however alike they read.
-                if other.superseded_by.is_none()
-                    && other.id == fact.id
-                    && (is_repeated || is_left || restates(&own, before))
-                {
-                    replaced.push(earlier);
-                }
+        for earlier in candidates(&having, class, &own) {
+            let Some((other, before)) = facts.get(earlier).zip(statements.get(earlier)) else {
+                continue;
+            };
+            let is_repeated = other.digest == fact.digest;
+            let is_left =
+                left.as_ref().is_some_and(|it| before.values.iter().any(|one| names_same(one, it)));
+            // Two issues with ids of their own are two, however alike they read.
+            if other.superseded_by.is_none()
+                && other.id == fact.id
+                && (is_repeated || is_left || restates(&own, before))
+            {
+                replaced.push(earlier);
             }
-            for word in own.words.iter().chain(own.values.iter().map(|it| &it.stem)) {
-                having.entry((class, *word)).or_default().push(place);
-            }
+        }
+        for word in own.words.iter().chain(own.values.iter().map(|it| &it.stem)) {
+            having.entry((class, *word)).or_default().push(place);
         }
         statements.push(own);
         for earlier in replaced {

@@ -46,6 +46,11 @@ impl Score {
     }
 }
 
+/// Returns true if the text ends as a question.
+pub(crate) fn ends_as_question(text: &str) -> bool {
+    text.trim_end().ends_with(['?', '？', '؟'])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,7 @@
 //! Time is linear in the bytes of the texts, with a factor that is the logarithm of the words of
 //! the task. A word of the task touches five texts for each in which it occurs.
 
-use super::{Score, bm25::Corpus, feedback, words::Reader};
+use super::{Score, bm25::Corpus, ends_as_question, feedback, words::Reader};
 
 /// A text to be scored.
 #[derive(Debug, Clone, Copy)]
@@ -96,10 +96,6 @@ fn in_groups(candidates: &[Candidate<'_>]) -> Vec<usize> {
     let grouped = keys.into_iter().filter_map(|it| usize::try_from(it & 0xFFFF_FFFF).ok());
     let alone = candidates.iter().enumerate().filter(|(_, it)| it.group.is_none());
     grouped.chain(alone.map(|(place, _)| place)).collect()
-}
-
-fn ends_as_question(text: &str) -> bool {
-    text.trim_end().ends_with(['?', '？', '؟'])
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use crate::{
     Error,
     budget::{Budget, Limit, Omission, Overrun, Size},
     closed_list::closed_list,
-    item::{self, Item, Kind, ListedKind, Target},
+    item::{self, Item, Kind, ListedKind, TASK_BYTES_MAX, Target},
     text::Score,
     time::Timestamp,
     tokens::Tokens,
@@ -38,10 +38,6 @@ pub(crate) use document::is_object;
 pub use document::{ENVELOPE_FORMAT, Heading};
 pub use rank::Ranking;
 
-/// The longest task, in bytes.
-pub const TASK_BYTES_MAX: usize = 65_536;
-/// The most bytes of the texts of all items: 2 MiB.
-pub const ITEMS_BYTES_MAX: usize = 2 << 20;
 /// The budget when none is given (spec 16.10).
 pub const BUDGET_TOKENS_DEFAULT: Tokens = Tokens(50_000);
 
@@ -186,13 +182,7 @@ pub struct Assembly {
 pub fn check(task: &str, items: &[Item], rules: &Rules) -> Result<(), Error> {
     check_task(task)?;
     item::check_all(items)?;
-    let bytes = items.iter().filter_map(Item::text).map(str::len).fold(0, usize::saturating_add);
-    if bytes > ITEMS_BYTES_MAX {
-        return Err(Error::malformed(format!(
-            "the texts of the items have {bytes} bytes, at most {ITEMS_BYTES_MAX} fit; send \
-             references for the largest"
-        )));
-    }
+    item::check_bytes(items, "send references for the largest")?;
     rules.budget.check()
 }
 
