@@ -3,30 +3,164 @@
 //! This is a hint for agents, not a guard. It recognizes common shapes of secrets, but no
 //! names. It returns the kind, never the text.
 
+use std::ops::RangeInclusive;
+
+/// The digits of a payment card number.
+const CARD_DIGITS: RangeInclusive<usize> = 13..=19;
+
+/// The role of a byte.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// Part of a word and of a number.
+    Digit,
+    /// Part of a word; separates groups of a number.
+    Dash,
+    /// Separates words, and groups of a number.
+    Space,
+    /// Separates words: other white space, quotes, brackets.
+    Separator,
+    /// A separator that can follow a name such as `password`.
+    Equals,
+    /// Part of a word; can follow such a name, too.
+    Colon,
+    /// Part of a word; e-mail addresses have one.
+    At,
+    /// Part of a word.
+    Other,
+}
+
+impl Class {
+    fn of(byte: u8) -> Self {
+        match byte {
+            b'0'..=b'9' => Self::Digit,
+            b'-' => Self::Dash,
+            b':' => Self::Colon,
+            b'@' => Self::At,
+            b' ' => Self::Space,
+            b'=' => Self::Equals,
+            9..=13
+            | b'"'
+            | b'\''
+            | b'`'
+            | b'<'
+            | b'>'
+            | b'('
+            | b')'
+            | b'['
+            | b']'
+            | b'{'
+            | b'}'
+            | b','
+            | b';' => Self::Separator,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The findings in a text so far.
+#[derive(Default)]
+struct Findings {
+    dashes: usize,
+    is_assigned: bool,
+    word: Option<&'static str>,
+    is_card: bool,
+}
+
 /// Returns the kind of sensitive data that `value` probably contains, if any.
+///
+/// A text is read once, byte by byte; a check looks closer only where its characters occur.
 pub(super) fn kind(value: &str) -> Option<&'static str> {
-    if value.contains("PRIVATE KEY-----") {
+    let mut found = Findings::default();
+    if value.is_ascii() {
+        found.read(value);
+    } else {
+        // White space that is not ASCII ends words and numbers, too.
+        let is_end = |it: char| !it.is_ascii() && it.is_whitespace();
+        value.split(is_end).for_each(|it| found.read(it));
+        // A value may follow its name after such white space.
+        found.is_assigned = value.match_indices([':', '=']).any(|(at, _)| is_assigned(value, at));
+    }
+    if found.dashes >= 5 && value.contains("PRIVATE KEY-----") {
         return Some("a private key");
     }
-    if has_assigned_secret(value) {
+    if found.is_assigned {
         return Some("a password or key");
     }
-    let words = value.split_whitespace().map(str::as_bytes);
-    for mut word in words.flat_map(|it| it.split(|byte| b"\"'`<>()[]{},;=".contains(byte))) {
+    found.word.or_else(|| found.is_card.then_some("a payment card number"))
+}
+
+impl Findings {
+    /// Reads a text, or a part between white space.
+    fn read(&mut self, text: &str) {
+        let bytes = text.as_bytes();
+        let (mut word, mut has_sign) = (0, false);
+        let (mut run, mut digits) = (0, 0_usize);
+        for (at, byte) in bytes.iter().enumerate() {
+            let class = Class::of(*byte);
+            match class {
+                Class::Digit => {
+                    digits += 1;
+                    has_sign = true;
+                    continue;
+                }
+                Class::Dash => {
+                    self.dashes += 1;
+                    continue;
+                }
+                Class::Space => {}
+                _ => {
+                    if digits > 0 {
+                        self.end_run(bytes.get(run..at), digits);
+                        digits = 0;
+                    }
+                    run = at + 1;
+                }
+            }
+            match class {
+                Class::Space | Class::Separator | Class::Equals => {
+                    self.end_word(bytes.get(word..at), has_sign);
+                    (word, has_sign) = (at + 1, false);
+                }
+                Class::At => has_sign = true,
+                _ => {}
+            }
+            if matches!(class, Class::Colon | Class::Equals) {
+                self.is_assigned = self.is_assigned || is_assigned(text, at);
+            }
+        }
+        self.end_run(bytes.get(run..), digits);
+        self.end_word(bytes.get(word..), has_sign);
+    }
+
+    /// Reads a word. One without a digit or `@` can be a JWT only.
+    fn end_word(&mut self, word: Option<&[u8]>, has_sign: bool) {
+        let Some(mut word) = word else { return };
+        if self.word.is_some() || !(has_sign || word.starts_with(b"eyJ")) {
+            return;
+        }
         while let [rest @ .., b'.' | b':' | b'!' | b'?'] = word {
             word = rest;
         }
-        if is_access_key(word) {
-            return Some("an access key or token");
-        }
-        if is_email(word) {
-            return Some("an e-mail address");
-        }
-        if is_us_social_security_number(word) {
-            return Some("a social security number");
+        self.word = kind_of_word(word);
+    }
+
+    /// Reads a run of digits, spaces and dashes.
+    fn end_run(&mut self, run: Option<&[u8]>, digits: usize) {
+        if CARD_DIGITS.contains(&digits) {
+            self.is_card = self.is_card || run.is_some_and(is_card_number);
         }
     }
-    has_card_number(value).then_some("a payment card number")
+}
+
+/// Returns the kind of sensitive data that a word is, if any.
+fn kind_of_word(word: &[u8]) -> Option<&'static str> {
+    if is_access_key(word) {
+        return Some("an access key or token");
+    }
+    if is_email(word) {
+        return Some("an e-mail address");
+    }
+    is_us_social_security_number(word).then_some("a social security number")
 }
 
 /// Returns true if `word` has the shape of a well-known access key, or of a JWT.
@@ -45,34 +179,40 @@ fn is_access_key(word: &[u8]) -> bool {
     let dots = || word.split(|it| *it == b'.').skip(1).count();
     let is_jwt = || word.starts_with(b"eyJ") && word.len() > 40 && dots() == 2;
     let is_key = || {
-        word.iter().any(u8::is_ascii_digit)
-            && PREFIXES.iter().any(|(it, len)| word.starts_with(it) && word.len() >= *len)
+        PREFIXES.iter().any(|(it, len)| word.starts_with(it) && word.len() >= *len)
+            && word.iter().any(u8::is_ascii_digit)
     };
-    word.iter().all(|it| it.is_ascii_alphanumeric() || b"-_.".contains(it))
-        && (is_jwt() || is_key())
+    let is_possible = || word.iter().all(|it| it.is_ascii_alphanumeric() || b"-_.".contains(it));
+    (is_jwt() || is_key()) && is_possible()
 }
 
-/// Returns true if a name such as `password` is followed by `:` or `=` and a word that
-/// looks like a secret: at least six characters, one of them not a letter.
-fn has_assigned_secret(value: &str) -> bool {
-    const NAMES: [&str; 8] =
-        ["password", "passwd", "passphrase", "secret", "api_key", "api-key", "apikey", "token"];
-    let lower = value.to_ascii_lowercase();
-    NAMES.iter().any(|name| {
-        lower.match_indices(name).any(|(at, _)| {
-            let rest = lower.get(at + name.len()..).unwrap_or_default();
-            let rest = rest.trim_start_matches(['"', '\'', ' ']);
-            let Some(rest) = rest.strip_prefix([':', '=']) else { return false };
-            let secret = rest.trim_start_matches(['"', '\'', ' ']);
-            let secret = secret.split(|c: char| c.is_whitespace() || "\"',;".contains(c)).next();
-            secret.is_some_and(|secret| {
-                secret.chars().count() >= 6
-                    && secret
-                        .trim_end_matches('.')
-                        .bytes()
-                        .any(|it| !is_letter(it) || it.is_ascii_digit())
-            })
-        })
+/// Returns true if the `:` or `=` at the byte `at` stands between a name such as `password` and a
+/// word that looks like a secret: at least six characters, one of them not a letter.
+fn is_assigned(text: &str, at: usize) -> bool {
+    const NAMES: [&[u8]; 8] = [
+        b"password",
+        b"passwd",
+        b"passphrase",
+        b"secret",
+        b"api_key",
+        b"api-key",
+        b"apikey",
+        b"token",
+    ];
+    let quotes = ['"', '\'', ' '];
+    let before = text.get(..at).unwrap_or_default().trim_end_matches(quotes).as_bytes();
+    let is_name = |name: &&[u8]| {
+        let start = before.len().checked_sub(name.len());
+        start.and_then(|it| before.get(it..)).is_some_and(|it| it.eq_ignore_ascii_case(name))
+    };
+    if !NAMES.iter().any(is_name) {
+        return false;
+    }
+    let after = text.get(at + 1..).unwrap_or_default().trim_start_matches(quotes);
+    let secret = after.split(|c: char| c.is_whitespace() || "\"',;".contains(c)).next();
+    secret.is_some_and(|secret| {
+        let mut bytes = secret.trim_end_matches('.').bytes();
+        secret.chars().count() >= 6 && bytes.any(|it| !is_letter(it) || it.is_ascii_digit())
     })
 }
 
@@ -101,31 +241,19 @@ fn is_us_social_security_number(word: &[u8]) -> bool {
     word.len() == 11 && pairs.all(|(it, shape)| is_alike(it, shape))
 }
 
-/// Returns true if `value` contains 13 to 19 digits, optionally in groups, that start
-/// with 3 to 6 and have a valid check digit (Luhn, ISO/IEC 7812-1).
-fn has_card_number(value: &str) -> bool {
-    if value.bytes().filter(u8::is_ascii_digit).count() < 13 {
-        return false;
-    }
-    let runs = value.split(|c: char| !(c.is_ascii_digit() || c == ' ' || c == '-'));
-    runs.map(str::trim).any(|run| {
-        let digits: Vec<u32> = run.chars().filter_map(|c| c.to_digit(10)).collect();
-        let groups = run.split([' ', '-']).filter(|group| !group.is_empty());
-        let is_grouped = groups.clone().count() == 1 || groups.clone().all(|it| it.len() >= 3);
-        let sum: u32 = digits
-            .iter()
-            .rev()
-            .enumerate()
-            .map(|(nth, digit)| match (nth % 2, digit * 2) {
-                (0, _) => *digit,
-                (_, twice) => twice / 10 + twice % 10,
-            })
-            .sum();
-        (13..=19).contains(&digits.len())
-            && is_grouped
-            && sum.is_multiple_of(10)
-            && digits.first().is_some_and(|first| (3..=6).contains(first))
-    })
+/// Returns true if a run of digits, spaces and dashes is the number of a payment card: it starts with
+/// 3 to 6, has a valid check digit (Luhn, ISO/IEC 7812-1), and groups of at least three digits if any.
+fn is_card_number(run: &[u8]) -> bool {
+    let digits = run.iter().filter(|it| it.is_ascii_digit()).map(|it| u32::from(it - b'0'));
+    let mut groups = run.split(|it| !it.is_ascii_digit()).filter(|it| !it.is_empty());
+    let is_grouped = groups.clone().count() == 1 || groups.all(|it| it.len() >= 3);
+    let doubled = |(nth, digit): (usize, u32)| match (nth % 2, digit * 2) {
+        (0, _) => digit,
+        (_, twice) => twice / 10 + twice % 10,
+    };
+    let sum: u32 = digits.clone().rev().enumerate().map(doubled).sum();
+    let mut digits = digits;
+    is_grouped && sum.is_multiple_of(10) && digits.next().is_some_and(|it| (3..=6).contains(&it))
 }
 
 #[cfg(test)]
@@ -144,6 +272,10 @@ mod tests {
             ("SSN 078-05-1120", "a social security number"),
             ("paid with 4111 1111 1111 1111", "a payment card number"),
             ("paid with 5500-0000-0000-0004 today", "a payment card number"),
+            ("x\u{a0}4111111111111111\u{a0}x", "a payment card number"),
+            ("Passwort, token\" : 'gr\u{fc}n-77'", "a password or key"),
+            ("zu\u{2003}jane@example.com", "an e-mail address"),
+            ("Bearer eyJhbGciOi.JIUzIsInR.cCIkpXVCJzzzzzzzzzzzzzzz", "an access key or token"),
         ] {
             assert_eq!(kind(text), Some(what), "{text}");
         }
@@ -159,6 +291,9 @@ mod tests {
             "Password: unknown. Rotate the secret: yes",
             "user@host said so, @mention, a@b",
             "sk-learn and AKIA prefixes are keys",
+            "4111\t1111 1111 1111",
+            "4111 1111 1111 11 11",
+            "token\u{a0}: hunter2!",
         ] {
             assert_eq!(kind(text), None, "{text}");
         }
