@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Response, StatusCode,
-    header::{ALLOW, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
+    header::{RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
     request::Parts,
 };
 use shared_context_codec::Failure;
@@ -63,10 +63,6 @@ impl Http {
                 _ => code.status,
             };
             let mut response = whole(self.rejection(status, &failure, &request_id));
-            if status == StatusCode::METHOD_NOT_ALLOWED {
-                // For MCP without a handshake; other handlers set their own header.
-                response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, OPTIONS"));
-            }
             if let Some(operation) = operation
                 && status == StatusCode::UNSUPPORTED_MEDIA_TYPE
             {

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, Response, StatusCode, header::AUTHORIZATION};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header::AUTHORIZATION};
 use rmcp::model::ErrorCode;
 use shared_context_codec::Failure;
 
@@ -151,6 +151,15 @@ impl<E: Engine> McpRequest<'_, E> {
             respond::empty(StatusCode::NO_CONTENT)
         } else {
             fault_response(None, &unknown_handshake())
+        })
+    }
+
+    /// Returns the methods that can be used where this request's own cannot. `DELETE` ends a
+    /// handshake, so it is among them if the request names one.
+    pub(super) fn allow(&self) -> HeaderValue {
+        HeaderValue::from_static(match self.handshake() {
+            Ok(Some(_)) => "POST, DELETE, OPTIONS",
+            _ => "POST, OPTIONS",
         })
     }
 

@@ -265,7 +265,12 @@ impl Http {
                 sets: mcp::sets(&query, &identity)?,
                 in_flight: Mutex::new(in_flight),
             };
-            return mcp_request.answer(operation.endpoint).await;
+            let answer = mcp_request.answer(operation.endpoint).await;
+            return answer.inspect_err(|failure| {
+                if failure.code == "METHOD_NOT_ALLOWED" {
+                    headers.insert(ALLOW, mcp_request.allow());
+                }
+            });
         }
         if head.method == Method::PUT && head.headers.contains_key(CONTENT_RANGE) {
             return Err(Failure::new(

@@ -163,8 +163,13 @@ fn a_stateful_server_allows_only_post_without_a_session() {
     }
     let id = bench.initialize(ADMIN_KEY);
     let headers = [stream[0], ("mcp-session-id", &*id)];
+    // It listed no DELETE, by which this client ends what it began.
     let seen = bench.check_as(ADMIN_KEY, "GET /mcp", &headers, "", 405, "");
-    assert_eq!(seen.header("allow"), "POST, OPTIONS");
+    assert_eq!(seen.header("allow"), "POST, DELETE, OPTIONS");
+    let modern = [&headers[..], &[("mcp-protocol-version", MODERN)]].concat();
+    let seen = bench.check_as(ADMIN_KEY, "GET /mcp", &modern, "", 405, "");
+    assert_eq!(seen.header("allow"), "POST, DELETE, OPTIONS");
+    bench.check_as(ADMIN_KEY, "DELETE /mcp", &headers, "", 204, "");
     let seen = bench.check_as("", "OPTIONS /mcp", &[], "", 204, "");
     assert_eq!(seen.header("allow"), "POST, GET, DELETE, OPTIONS");
 }
