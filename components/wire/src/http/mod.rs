@@ -52,7 +52,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
-    header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_RANGE},
+    header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE},
     request::Parts,
 };
 use shared_context_codec::{Failure, System};
@@ -235,7 +235,7 @@ impl Http {
         let Some(operation) = operation.filter(|it| self.offers(it.endpoint)) else {
             return self.method_not_allowed(head, headers).map(whole);
         };
-        let too_large = || too_large(operation.endpoint);
+        let too_large = || too_large(operation.endpoint, &head.headers);
         if operation.access == Access::Open {
             body.ok_or_else(too_large)?;
             media::expect_acceptable(&head.headers, operation)?;
@@ -402,8 +402,12 @@ fn whole(response: Response<Bytes>) -> Response<Body> {
     response.map(Body::Whole)
 }
 
-fn too_large(endpoint: Endpoint) -> Failure {
+/// Builds the error for a body that is too long for `endpoint`. Its size is known if `headers` have
+/// it; the body itself is not read to its end.
+fn too_large(endpoint: Endpoint, headers: &HeaderMap) -> Failure {
     let limit = endpoint.body_bytes_max();
+    let length = headers.get(CONTENT_LENGTH).and_then(|it| it.to_str().ok()?.parse().ok());
+    let length = length.filter(|it: &u64| usize::try_from(*it).is_ok_and(|it| it > limit));
     let advice = match endpoint {
         Endpoint::ImportSession => {
             "delete snapshots of the session it came from, and export it once more"
@@ -411,17 +415,24 @@ fn too_large(endpoint: Endpoint) -> Failure {
         Endpoint::ActionRoute(it) if it.action.system == System::Context => {
             "send references in place of the largest texts, or a conversation in pieces"
         }
+        Endpoint::ActionRoute(_) => {
+            "send fewer items in one request, and conclusions in place of material"
+        }
         Endpoint::CallTool => {
             "an entry is far smaller: store the conclusion, not the material; the same request as \
              POST …/context/assemble may have 2 MiB"
         }
         _ => "an entry is far smaller: store the conclusion, not the material",
     };
-    Failure {
-        details: Some(format!("{{\"limit\":{limit}}}")),
-        ..Failure::new(
-            "REQUEST_TOO_LARGE",
+    let (message, details) = match length {
+        Some(it) => (
+            format!("the request body has {it} bytes, at most {limit} are accepted; {advice}"),
+            format!("{{\"limit\":{limit},\"actual\":{it}}}"),
+        ),
+        None => (
             format!("the request body is longer than {limit} bytes; {advice}"),
-        )
-    }
+            format!("{{\"limit\":{limit}}}"),
+        ),
+    };
+    Failure { details: Some(details), ..Failure::new("REQUEST_TOO_LARGE", message) }
 }

@@ -3,6 +3,7 @@
 use std::{num::NonZeroU32, sync::atomic::Ordering};
 
 use http::Request;
+use serde_json::{Value, json};
 use shared_context_wire::http::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX, Options, RateLimit};
 
 use crate::bench::{ADMIN_KEY, Bench};
@@ -20,6 +21,30 @@ fn a_body_over_the_length_limit_is_rejected() {
     bench.check(tool, &padded(10_000_000), 413, "store the conclusion, not the material");
     bench.check("GET /healthz", &padded(10_000_000), 413, "REQUEST_TOO_LARGE");
     bench.check("GET /healthz", "", 200, "ok");
+}
+
+/// The error named the limit alone, so that nobody saw by how much a body was over it, and advised
+/// the sender of a batch to shorten an entry.
+#[test]
+fn a_body_that_is_too_long_is_answered_with_its_size() {
+    let bench = Bench::new();
+    let check = |target: &str, length: &str, expected: &str, actual: Value| {
+        let headers = [("content-length", length)];
+        let long = " ".repeat(BODY_BYTES_MAX + 1);
+        let seen = bench.check_as(&bench.orchestrator, target, &headers, &long, 413, expected);
+        let error = &seen.json()["error"];
+        assert_eq!((&error["limit"], &error["actual"]), (&json!(262_144), &actual), "{target}");
+    };
+    let entry = "PUT /v1/sessions/s/entries/a";
+    let expected = "has 300000 bytes, at most 262144 are accepted; an entry is far smaller";
+    check(entry, "300000", expected, json!(300_000));
+    let expected = "has 300000 bytes, at most 262144 are accepted; send fewer items in one request";
+    check("POST /v1/sessions/s/batch", "300000", expected, json!(300_000));
+    check("POST /v1/sessions/s/rounds/deltas", "300000", expected, json!(300_000));
+    // Of a body in chunks nobody knows the length, and a wrong one is not repeated.
+    for unknown in ["", "x", "-1", "12", "262144", "99999999999999999999999"] {
+        check(entry, unknown, "is longer than 262144 bytes; an entry is far smaller", Value::Null);
+    }
 }
 
 #[test]
