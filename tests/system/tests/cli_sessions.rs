@@ -333,6 +333,15 @@ fn single_entries_are_written_read_and_deleted() {
     assert!(listed.contains("scope") && listed.contains("notes"), "{listed}");
     let stale = [&["set", "a", "scope", "x", "--if-version", "1"][..], &me].concat();
     place.refused(&stale, 1, "VERSION_CONFLICT", &[]);
+    // Another participant writes, so this one deletes nothing that it has not seen.
+    let stale = [&["rm", "a", "scope", "--if-version", "2"][..], &me].concat();
+    place.refused(&stale, 1, "VERSION_CONFLICT", &["version 3"]);
+    assert_eq!(place.run(&["get", "a", "scope"]).out, value);
+    let wrong = [&["rm", "a", "scope", "--if-version", "newest"][..], &me].concat();
+    place.refused(&wrong, 2, "USAGE", &["--if-version"]);
+    set(&["lease", "review runs"], "");
+    place.told(&[&["rm", "a", "lease", "--if-version", "1"][..], &me].concat());
+    place.refused(&["get", "a", "lease"], 1, "KEY_NOT_FOUND", &[]);
     place.told(&[&["rm", "a", "notes"][..], &me].concat());
     assert_eq!(place.json(&["ls", "a"])["keys"].as_array().unwrap().len(), 1);
     place.refused(&["get", "a", "notes"], 1, "KEY_NOT_FOUND", &[]);

@@ -94,6 +94,7 @@ pub(crate) struct SetArguments {
 #[command(after_help = "\
 Examples:
   shared-context rm ticket-7 lease --as orchestrator
+  shared-context rm ticket-7 lease --if-version 3 --as orchestrator
 
 Its history keeps the last versions; `redact` removes a value everywhere.")]
 pub(crate) struct RemoveArguments {
@@ -101,6 +102,9 @@ pub(crate) struct RemoveArguments {
     session: SessionName,
     /// The key
     key: String,
+    /// Only if the entry is at this version
+    #[arg(long, value_name = "N", value_parser = number)]
+    if_version: Option<u64>,
     #[command(flatten)]
     caller: CallerArgs,
     #[command(flatten)]
@@ -148,11 +152,15 @@ pub(crate) fn set(arguments: &SetArguments, output: Output) -> Result<(), Proble
 
 /// Runs `rm`.
 pub(crate) fn remove(arguments: &RemoveArguments, output: Output) -> Result<(), Problem> {
-    let RemoveArguments { session, key, caller, server } = arguments;
+    let RemoveArguments { session, key, if_version, caller, server } = arguments;
     let server = server.server()?;
     let session = &server.session(session)?;
     let bearer = caller.participant_bearer(&server, session)?;
-    answer(&server, session, &bearer, &json!({"action": "delete", "key": key}), output)
+    let mut request = json!({"action": "delete", "key": key});
+    if let Some(members) = request.as_object_mut() {
+        members.extend(if_version.map(|it| ("if_version".to_owned(), it.into())));
+    }
+    answer(&server, session, &bearer, &request, output)
 }
 
 impl SetArguments {

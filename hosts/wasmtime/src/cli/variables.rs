@@ -42,7 +42,7 @@ mod tests {
         ("version", "it is no setting"),
         ("yes", "a forgotten variable would delete without asking"),
         ("accept-loss", "a forgotten variable would accept every later loss, too"),
-        ("if-version", "it is the condition of one write"),
+        ("if-version", "it is the condition of one change"),
         ("file", "it is the value of one write, or an item of one assembly"),
         ("in-rounds", "it is the text of one redaction"),
         ("revision", "it is the value that one redaction is about"),
