@@ -349,3 +349,21 @@ fn single_entries_are_written_read_and_deleted() {
     let missing = [&["set", "a", "scope", "--file", "/nowhere"][..], &me].concat();
     place.refused(&missing, 2, "USAGE", &["/nowhere"]);
 }
+
+/// Control characters of values were replaced as on a terminal: the digest of a prompt that was
+/// made of one was not that of the text.
+#[test]
+fn a_piped_context_and_prompt_are_the_exact_text() {
+    let place = place();
+    place.write("scope", "two\nlines \u{1b}[1m \u{7} ä\n");
+    for command in [
+        &["context", "a", "--as", "orchestrator"][..],
+        &["context", "a", "--task", "Find the lines.", "--as", "subagent:review"],
+        &["prompt", "a", "--as", "subagent:review"],
+        &["prompt", "a", "--max-tokens", "300"],
+    ] {
+        let text = place.json(command)["text"].as_str().unwrap().to_owned();
+        assert_eq!(place.run(command).out, text, "{command:?}");
+    }
+    assert!(place.run(&by(&["context", "a"])).out.contains("[1m \u{7} ä"), "it is the value's");
+}

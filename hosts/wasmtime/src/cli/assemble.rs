@@ -6,7 +6,6 @@
 //! what is in it goes to standard error.
 
 use std::{
-    io::{self, IsTerminal},
     path::{Path, PathBuf},
     time::UNIX_EPOCH,
 };
@@ -19,7 +18,7 @@ use super::{
     caller::CallerArgs,
     client::parse,
     file,
-    output::{Output, note, plain},
+    output::{Output, note},
     problem::Problem,
     reply::AssembledReply,
     server::ServerArgs,
@@ -162,11 +161,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
         return output.answer(&reply, || Ok(String::new()));
     }
     let assembled: AssembledReply = parse(&reply, &server.client)?;
-    if io::stdout().is_terminal() {
-        output.text(&plain(&assembled.text))?;
-    } else {
-        Output::raw(&assembled.text)?;
-    }
+    output.exact_text(&assembled.text)?;
     note(&assembled.summary(output));
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! # Invariant
 //!
 //! `token` prints only the credential on standard output, so that it can be assigned to a
-//! variable.
+//! variable. `prompt` and `context` in a pipe print their text byte for byte.
 
 use std::io::{self, IsTerminal, Read};
 
@@ -14,7 +14,7 @@ use super::{
     caller::{Caller, CallerArgs, mint},
     client::parse,
     compact,
-    output::{Output, plain, remark},
+    output::{Output, remark},
     problem::Problem,
     reply::{self, IssuedCredential, PromptReply},
     server::ServerArgs,
@@ -85,7 +85,9 @@ pub(crate) struct Arguments {
 #[command(after_help = "\
 Examples:
   shared-context prompt ticket-7 --as subagent:analysis
-  shared-context prompt ticket-7 --as orchestrator --max-tokens 300 > prompt")]
+  shared-context prompt ticket-7 --as orchestrator --max-tokens 300 > prompt
+
+In a pipe or a file the text is printed byte for byte.")]
 pub(crate) struct PromptArguments {
     /// The session [default: the one of `SHARED_CONTEXT_SESSION` or of the profile]
     #[arg(default_value = SessionName::DEFAULT, hide_default_value = true)]
@@ -111,7 +113,8 @@ Examples:
 
 With --task, what matters most for it comes first; otherwise decisions and
 constraints, then the rest, each newest first. Each entry has its writer and
-stands between fences. What does not fit is named.
+stands between fences. What does not fit is named. In a pipe or a file the text
+is printed byte for byte.
 
 Its subcommands need no server: they read a transcript."
 )]
@@ -189,15 +192,15 @@ pub(crate) fn prompt(arguments: &PromptArguments, output: Output) -> Result<(), 
     query.extend(max_tokens.map(|it| ("max_tokens", it.to_string())));
     let call = server.client.get(&["v1", "sessions", session, "prompt"], &query);
     let reply = server.send(&call, Some(&bearer))?;
-    output.answer(&reply, || {
-        let rendered: PromptReply = parse(&reply, &server.client)?;
-        let PromptReply { text, tokens, max_tokens, left_out } = &rendered;
-        if !left_out.is_empty() {
-            let left_out = left_out.join(", ");
-            remark(&format!("{tokens} of {max_tokens} tokens; left out: {left_out}"));
-        }
-        Ok(plain(text).into_owned())
-    })
+    if output.is_json {
+        return output.answer(&reply, || Ok(String::new()));
+    }
+    let PromptReply { text, tokens, max_tokens, left_out } = parse(&reply, &server.client)?;
+    if !left_out.is_empty() {
+        let left_out = left_out.join(", ");
+        remark(&format!("{tokens} of {max_tokens} tokens; left out: {left_out}"));
+    }
+    output.exact_text(&text)
 }
 
 /// Runs `context`.
@@ -221,8 +224,9 @@ pub(crate) fn context(arguments: &ContextArguments, output: Output) -> Result<()
     query.extend(max_tokens.map(|it| ("max_tokens", it.to_string())));
     let call = server.client.get(&["v1", "sessions", session, "context"], &query);
     let reply = server.send(&call, Some(&bearer))?;
-    output.answer(&reply, || {
-        let ContextReply { text } = parse(&reply, &server.client)?;
-        Ok(plain(&text).into_owned())
-    })
+    if output.is_json {
+        return output.answer(&reply, || Ok(String::new()));
+    }
+    let ContextReply { text } = parse(&reply, &server.client)?;
+    output.exact_text(&text)
 }

@@ -80,6 +80,12 @@ impl Output {
         written(document_to(&mut io::stdout(), &document)).map(drop)
     }
 
+    /// Prints `text` that a prompt or a file continues with: byte for byte in a pipe or a file;
+    /// on a terminal harmless, and with a final line break.
+    pub(crate) fn exact_text(self, text: &str) -> Result<(), Problem> {
+        if io::stdout().is_terminal() { self.text(&plain(text)) } else { Self::raw(text) }
+    }
+
     /// Prints `text` byte for byte, for a pipe or a file.
     pub(crate) fn raw(text: &str) -> Result<(), Problem> {
         let mut out = io::stdout();
