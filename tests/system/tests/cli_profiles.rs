@@ -67,6 +67,10 @@ fn a_profile_is_added_used_listed_and_removed() {
     check_refused(run(&["ls", "--profile", "prod"]), 2, &["no profile prod", "profile add"]);
     check_refused(run(&["profile", "rm", "prod"]), 2, &["no profile prod", "profile ls"]);
     check_refused(run(&["profile", "add", "x", "--url", "nowhere"]), 2, &["not an address"]);
+    let before = fs::read(profiles(&place)).unwrap();
+    let other = ["profile", "add", "x", "--url", "ftp://memory.example.com"];
+    check_refused(run(&other), 2, &["the scheme ftp", "http or https"]);
+    assert_eq!(fs::read(profiles(&place)).unwrap(), before, "nothing was added");
 }
 
 /// Of each setting an option comes first, then its variable, then the profile.

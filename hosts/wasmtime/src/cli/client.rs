@@ -87,9 +87,15 @@ impl Client {
         let scheme = uri.as_ref().and_then(Uri::scheme_str);
         let has_host = uri.as_ref().and_then(Uri::host).is_some_and(|it| !it.is_empty());
         if !matches!(scheme, Some("http" | "https")) || !has_host {
-            return Err(Problem::usage(format!("{url} is not an address of a server")).next(
-                format!("write it like http://{LISTEN_DEFAULT} or https://memory.example.com"),
-            ));
+            let message = match foreign_scheme(url) {
+                Some(other) => format!(
+                    "{url} has the scheme {other}, and a server is called over http or https"
+                ),
+                None => format!("{url} is not an address of a server"),
+            };
+            return Err(Problem::usage(message).next(format!(
+                "write it like http://{LISTEN_DEFAULT} or https://memory.example.com"
+            )));
         }
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
@@ -276,6 +282,15 @@ impl Call {
     }
 }
 
+/// Returns the scheme of `url` if it has one, and another than http and https.
+fn foreign_scheme(url: &str) -> Option<&str> {
+    let (scheme, _) = url.split_once("://")?;
+    let is_scheme = scheme.starts_with(|it: char| it.is_ascii_alphabetic())
+        && scheme.chars().all(|it| it.is_ascii_alphanumeric() || "+-.".contains(it));
+    let is_known = ["http", "https"].iter().any(|it| scheme.eq_ignore_ascii_case(it));
+    (is_scheme && !is_known).then_some(scheme)
+}
+
 /// Returns the cause of a transport error as text.
 fn reason(error: &ureq::Error) -> String {
     match error {
@@ -314,6 +329,21 @@ mod tests {
             assert_eq!(Client::new(url, None).unwrap_err().code(), "USAGE", "{url}");
         }
         assert_eq!(Client::new("http://127.0.0.1:1/", None).unwrap().url(), "http://127.0.0.1:1");
+    }
+
+    /// `ftp://x` was said to be no address, which it is.
+    #[test]
+    fn another_scheme_is_named_with_the_two_that_work() {
+        for (url, scheme) in [("ftp://x", "ftp"), ("htps://memory.example.com", "htps")] {
+            let problem = Client::new(url, None).unwrap_err();
+            let expected = format!("has the scheme {scheme}, and a server is called over http or");
+            assert!(problem.message().contains(&expected), "{problem:?}");
+            assert!(problem.next_step().is_some_and(|it| it.contains("https://")), "{problem:?}");
+        }
+        for url in ["127.0.0.1:8787", "http://", "HTTPS://", "://x", "a b://x", "1a://x"] {
+            let problem = Client::new(url, None).unwrap_err();
+            assert!(problem.message().contains("is not an address of a server"), "{problem:?}");
+        }
     }
 
     #[test]
