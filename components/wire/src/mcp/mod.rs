@@ -15,6 +15,7 @@ mod completion;
 mod fault;
 mod handshake;
 mod headers;
+mod key_page;
 pub(crate) mod legacy;
 pub(crate) mod listen;
 mod log;

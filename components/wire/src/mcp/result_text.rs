@@ -18,7 +18,9 @@ struct Listing {
     keys: Vec<Map<String, Value>>,
     total_tokens: u64,
     max_tokens: u64,
+    key_count: usize,
     revision: u64,
+    next_after: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -83,16 +85,21 @@ fn parse<'r, T: Deserialize<'r>>(reply: &'r [u8]) -> Option<T> {
 }
 
 fn listing(it: &Listing) -> String {
-    let mut text = format!(
-        "{} {}, {} of {} tokens; revision {}",
-        it.keys.len(),
-        if it.keys.len() == 1 { "key" } else { "keys" },
+    let (shown, count) = (it.keys.len(), it.key_count);
+    let mut text = if shown == count { String::new() } else { format!("{shown} of ") };
+    let _ = write!(
+        text,
+        "{count} {}, {} of {} tokens; revision {}",
+        if count == 1 { "key" } else { "keys" },
         it.total_tokens,
         it.max_tokens,
         it.revision
     );
     for entry in &it.keys {
         let _ = write!(text, "\n{}", about(entry));
+    }
+    if let Some(after) = &it.next_after {
+        let _ = write!(text, "\nthere are more: call context_list with after {after}");
     }
     text
 }
@@ -172,6 +179,11 @@ mod tests {
             "list_keys",
             r#"{"keys":[{"key":"scope","written_by":"orchestrator","written_at":"2026-02-20T14:30:00Z","version":2,"value_size_tokens":11,"revision":3,"read_only":true}],"total_tokens":11,"max_tokens":10000,"key_count":1,"revision":7}"#,
             "1 key, 11 of 10000 tokens; revision 7\nscope, version 2, 11 tokens, by orchestrator, at 2026-02-20T14:30:00Z, read_only true",
+        );
+        check(
+            "list_keys",
+            r#"{"keys":[{"key":"b","version":2}],"total_tokens":11,"max_tokens":10000,"key_count":3,"revision":7,"next_after":"b"}"#,
+            "1 of 3 keys, 11 of 10000 tokens; revision 7\nb, version 2\nthere are more: call context_list with after b",
         );
         check(
             "read_batch",

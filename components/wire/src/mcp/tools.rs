@@ -1,7 +1,8 @@
 //! The tools: lists and calls.
 //!
 //! The definitions are in [`crate::tools`]; `arguments` checks a call against them. Replies of the
-//! session are passed on as structured content, and in short as text (`result_text`).
+//! session are passed on as structured content, and in short as text (`result_text`). A list of keys
+//! is passed on in pages (`key_page`).
 //!
 //! # Invariants
 //!
@@ -16,8 +17,8 @@ use shared_context_codec::{Failure, Reply, parse_whole, shorten};
 use shared_context_core::Role;
 
 use super::{
-    Cache, Context, MethodResult, REQUEST_ID, Rejection, arguments, fault::Fault, params::Params,
-    result_text, server::one_page,
+    Cache, Context, MethodResult, REQUEST_ID, Rejection, arguments, fault::Fault, key_page,
+    params::Params, result_text, server::one_page,
 };
 use crate::{
     Engine,
@@ -89,6 +90,12 @@ async fn perform<E: Engine>(
     let session = context.session(named.as_deref())?;
     let reply = match action {
         ADD_SUBAGENT => add_subagent(context, session, arguments).await?,
+        "list_keys" => {
+            let after = arguments.text("after").map_err(argument_error)?;
+            let request = arguments::request(action, &arguments.clone().without("after"), None);
+            let reply = context.invoke_bytes(session, &request).await?;
+            key_page::page(&reply.body, after.as_deref())?
+        }
         "changes" => changes(context, session, arguments).await?.body,
         "read_state" => {
             wait_for_round(context, session, arguments).await?;

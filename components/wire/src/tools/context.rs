@@ -5,18 +5,18 @@ use super::{
     tool::{Calls, Tool, Toolset},
 };
 
-/// Lists the keys.
+/// Lists the keys, in pages.
 pub(super) const LIST: Tool = Tool {
     name: "context_list",
     set: Toolset::SharedContext,
     is_for_orchestrators: false,
     calls: Calls::One("list_keys"),
-    members: &[],
+    members: &[Member { name: "after", kind: Kind::Text, about: "next_after of the last page" }],
     required: &[],
-    description: "List the keys of the working memory shared by this session's agents: writer, \
-                  version, size; no values. Call it first.",
+    description: "List the keys of the shared working memory: writer, version, size; no values. \
+                  Call it first.",
     hints: Hints::READS,
-    tokens: (68, 89),
+    tokens: (77, 100),
 };
 
 /// Reads values.
@@ -46,10 +46,9 @@ pub(super) const CHANGES: Tool = Tool {
         Member { name: "except_own", kind: Kind::Boolean, about: "leave out your changes" },
     ],
     required: &["since"],
-    description: "Wait for others: returns as soon as an entry changes, or a round opens or \
-                  closes.",
+    description: "Wait until an entry changes, or a round opens or closes.",
     hints: Hints::READS,
-    tokens: (121, 144),
+    tokens: (115, 138),
 };
 
 /// Writes an entry.
@@ -93,9 +92,9 @@ pub(super) const DELETE: Tool = Tool {
         Member { name: "if_version", kind: Kind::Integer, about: "only this version" },
     ],
     required: &["key"],
-    description: "Delete an entry that is settled.",
+    description: "Delete a settled entry.",
     hints: Hints::REMOVES,
-    tokens: (75, 98),
+    tokens: (73, 96),
 };
 
 /// Action of [`SESSION`] that mints a credential; the others are actions of the JSON tool.

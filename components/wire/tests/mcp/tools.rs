@@ -68,6 +68,41 @@ fn a_call_returns_the_reply_of_the_json_tool() {
     assert!(text.contains(&format!("\n```\n{value}\n```")), "{text}");
 }
 
+/// A session of 10,000 keys was one answer of more than a megabyte, which no model reads.
+#[test]
+fn ten_thousand_keys_are_listed_in_pages() {
+    let bench = Bench::new();
+    let patch = [("content-type", "application/merge-patch+json")];
+    let config = r#"{"config":{"keys_max":10000}}"#;
+    bench.check_as(ADMIN_KEY, "PATCH /v1/sessions/s", &patch, config, 200, "");
+    for part in 0..100 {
+        let keys = (0..100).map(|it| format!("k{part:02}{it:02}"));
+        let writes: Vec<Value> = keys.map(|it| json!({"key": it, "value": "x"})).collect();
+        let batch = json!({"action": "write_batch", "writes": writes}).to_string();
+        bench.engine.invoke_as("orchestrator", &batch);
+    }
+    let whole = bench.check("GET /v1/sessions/s/entries", "", 200, "").json();
+    let (mut seen, mut arguments) = (Vec::new(), json!({}));
+    for nth in 1..=50 {
+        let result = bench.call(&bench.agent, "context_list", arguments);
+        assert!(result.to_string().len() < 100_000, "{}", result.to_string().len());
+        let (page, is_error) = unpack(&result);
+        assert!(!is_error, "{page}");
+        let keys = page["keys"].as_array().unwrap();
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with("200 of 10000 keys, 10000 of 10000 tokens"), "{text}");
+        assert_eq!((keys.len(), &page["key_count"]), (200, &json!(10_000)));
+        seen.extend(keys.iter().cloned());
+        arguments = json!({"after": page["next_after"]});
+        // All that the reply of the JSON tool has, and the cursor.
+        let mut rest = page.as_object().unwrap().clone();
+        assert_eq!(rest.remove("next_after").is_some(), nth < 50, "{nth}");
+        rest.insert("keys".to_owned(), whole["keys"].clone());
+        assert_eq!(Value::from(rest), whole, "{nth}");
+    }
+    assert_eq!(Value::from(seen), whole["keys"]);
+}
+
 #[test]
 fn an_error_is_a_result_that_an_agent_can_act_on() {
     let bench = Bench::new();
@@ -91,6 +126,8 @@ fn an_error_is_a_result_that_an_agent_can_act_on() {
     malformed("context_read", json!({"key": "a"}), "did you mean keys?");
     malformed("context_read", json!({"keys": "a"}), "keys must be a list of texts");
     malformed("context_list", json!({"prefix": "a"}), "context_list takes no prefix");
+    check("context_list", json!({"after": "A B"}), "INVALID_KEY", "write it as a_b");
+    malformed("context_list", json!({"after": 200}), "after must be text");
     malformed("context_list", json!({"session": "s"}), "for one session already; leave it out");
     malformed("context_changes", json!({"since": "1"}), "since must be a whole number");
     malformed("context_changes", json!({"since": 1.5}), "since must be a whole number");
