@@ -21,10 +21,6 @@ use shared_context_workers::{
 /// The platform's maximum length of a row's name and value in bytes; workerd accepts more.
 const ROW_BYTES_MAX: u64 = 2_000_000;
 
-/// The maximum duration of an answer. A request that hangs takes 30 s; a busy machine may take
-/// over a second for a new object.
-const ANSWER_MAX: Duration = Duration::from_secs(10);
-
 fn main() -> ExitCode {
     shared_context_workers::main(&[
         ("no_row_exceeds_the_limit_of_the_platform", rows),
@@ -139,7 +135,7 @@ fn aborted() {
             module.abort("session/a", moment);
             let asked = Instant::now();
             let answer = orchestrator.write("a", "scope", &format!("{round} {moment:?}"));
-            assert!(asked.elapsed() < ANSWER_MAX, "{:?}", asked.elapsed());
+            assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
             answer.refused(500, "INTERNAL");
             assert!(!module.antidote(), "{moment:?} did not come");
             let written = orchestrator.write("a", "scope", "x").expect(200);
@@ -178,7 +174,7 @@ fn does_not_delay_others() {
                     for nth in 0..40 {
                         let asked = Instant::now();
                         let answer = client.write(session, "scope", &nth.to_string());
-                        assert!(asked.elapsed() < ANSWER_MAX, "{:?}", asked.elapsed());
+                        assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
                         if answer.status != 200 {
                             answer.refused(500, "INTERNAL");
                         }

@@ -20,9 +20,11 @@ use shared_context_workers::{Setup, UnderTest, Workerd};
 const SESSIONS: usize = 4;
 /// The number of concurrent requests of each session.
 const CONCURRENT: usize = 4;
-/// The maximum duration of any answer. A request that hangs takes the 25 s of a wait or more;
-/// a busy machine takes over a second for a new instance.
-const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// The maximum duration of any answer.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
+/// How often one place may be tried. A busy machine delays an answer once; a fault delays it
+/// each time.
+const ATTEMPTS: usize = 3;
 
 fn main() -> ExitCode {
     shared_context_workers::main(&[
@@ -56,16 +58,33 @@ fn is_lost(answer: &Answer) -> bool {
     true
 }
 
-/// Asserts that all sessions can be read and written.
+/// Returns the duration of the slowest answer when all sessions are written and read.
+#[track_caller]
+fn slowest_answer(sessions: &[(String, Client)]) -> Duration {
+    let mut slowest = Duration::ZERO;
+    for (session, client) in sessions {
+        for (answer, took) in [
+            timed(|| client.write(session, "after", "x")),
+            timed(|| client.read(session, "after")),
+            timed(|| client.get(&format!("/v1/sessions/{session}"))),
+        ] {
+            answer.expect(200);
+            slowest = slowest.max(took);
+        }
+    }
+    slowest
+}
+
+/// Asserts that all sessions can be written and read, each answer in time.
 #[track_caller]
 fn all_work(sessions: &[(String, Client)]) {
-    for (session, client) in sessions {
-        let asked = Instant::now();
-        client.write(session, "after", "x").expect(200);
-        client.read(session, "after").expect(200);
-        client.get(&format!("/v1/sessions/{session}")).expect(200);
-        assert!(asked.elapsed() < ANSWER_MAX, "{:?}", asked.elapsed());
-    }
+    let slowest = slowest_answer(sessions);
+    assert!(slowest < ANSWER_MAX, "{slowest:?}");
+}
+
+fn timed(ask: impl FnOnce() -> Answer) -> (Answer, Duration) {
+    let asked = Instant::now();
+    (ask(), asked.elapsed())
 }
 
 fn one_of_many() {
@@ -86,13 +105,12 @@ fn one_of_many() {
                     scope.spawn(move || {
                         let key = format!("key_{round}_{nth}");
                         begin.wait();
-                        let asked = Instant::now();
-                        let answer = match nth / SESSIONS {
+                        let (answer, took) = timed(|| match nth / SESSIONS {
                             0 => client.tool(session, &json!({"action": "list_keys"})),
                             1 => client.get(&format!("/v1/sessions/{session}/changes")),
                             _ => client.write(session, &key, &key),
-                        };
-                        (nth, key, answer, asked.elapsed())
+                        });
+                        (nth, key, answer, took)
                     })
                 })
                 .collect();
@@ -138,19 +156,24 @@ fn trap_everywhere(
     ask: impl Fn() -> Answer,
 ) {
     let mut places = 0;
-    for skip in 0..40 {
-        module.tell("poison", &json!({"skip": skip}));
-        let asked = Instant::now();
-        let answer = ask();
-        assert!(asked.elapsed() < ANSWER_MAX, "{name}, {skip}: {:?}", asked.elapsed());
+    let mut attempts = 0;
+    while places < 40 {
+        module.tell("poison", &json!({"skip": places}));
+        let (answer, took) = timed(&ask);
         if module.antidote() {
             // The request reads clocks less often than that.
             assert!(answer.status < 300, "{name}: {}", answer.text);
             break;
         }
-        places += 1;
-        assert!(is_lost(&answer), "{name}, {skip}: {}", answer.text);
-        all_work(sessions);
+        assert!(is_lost(&answer), "{name}, {places}: {}", answer.text);
+        let slowest = took.max(slowest_answer(sessions));
+        attempts += 1;
+        if slowest < ANSWER_MAX {
+            places += 1;
+            attempts = 0;
+        } else {
+            assert!(attempts < ATTEMPTS, "{name}, {places}: {slowest:?}");
+        }
     }
     assert!(places > 0, "{name} looks at no clock");
     tell(&format!("{name}: poisoned at {places} places"));
