@@ -156,7 +156,7 @@ pub(super) fn remains(
             let failed = facts.iter().find(|it| it.class == Class::Failure);
             failed.map(|it| it.text.to_owned()).unwrap_or_default()
         }
-        (None, _) => return cleared(item, call),
+        (None, _) => return cleared(item, call, None),
         _ => String::new(),
     };
     let is_shorter =
@@ -164,8 +164,8 @@ pub(super) fn remains(
     (!found.is_empty() && is_shorter).then_some(found)
 }
 
-/// Returns the placeholder of a tool result.
-fn cleared(item: &Item, call: Option<&str>) -> Option<String> {
+/// Returns the placeholder of a tool result. `mark` says how often it was repeated.
+pub(super) fn cleared(item: &Item, call: Option<&str>, mark: Option<&str>) -> Option<String> {
     let text = item.text()?;
     if !is_output(item) || item.tokens.0 < CLEARED_TOKENS_MIN {
         return None;
@@ -175,6 +175,10 @@ fn cleared(item: &Item, call: Option<&str>) -> Option<String> {
     placeholder.push_str(&grouped(item.tokens));
     placeholder.push_str(" tokens cleared; ");
     placeholder.push_str(digest.get(..23).unwrap_or_default());
+    if let Some(mark) = mark {
+        placeholder.push_str("; ");
+        placeholder.push_str(mark);
+    }
     if let Some(name) = call.or(item.source.origin.as_deref()) {
         placeholder.push_str("; run again: ");
         placeholder.push_str(name);

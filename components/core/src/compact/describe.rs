@@ -34,8 +34,8 @@ pub(super) fn describe(
     let mut is_leading = true;
     for (place, (item, judgement)) in items.iter().zip(judged).enumerate() {
         let fate = match chosen.choice(place) {
-            Choice::Whole => Fate::Kept,
-            Choice::Part => Fate::Condensed,
+            Choice::Whole if chosen.part(place).is_none() => Fate::Kept,
+            Choice::Whole | Choice::Part => Fate::Condensed,
             Choice::Gone if facts.of(place).iter().any(|it| chosen.is_digested(it.group)) => {
                 Fate::Digested
             }
@@ -59,7 +59,7 @@ pub(super) fn describe(
             let text = part.map(|it| it.text.clone());
             remainders.push(Remainder { item: place, text, tokens });
         }
-        if fate == Fate::Kept {
+        if chosen.choice(place) == Choice::Whole {
             whole = whole.saturating_add(item.tokens.0.into());
         }
         scored.push(Scored { fate, ..judgement.scored.clone() });

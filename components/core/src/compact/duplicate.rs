@@ -56,7 +56,7 @@ pub(super) fn duplicates(items: &[Item]) -> Vec<Option<Duplicate>> {
 
 /// Returns an output without what differs from run to run: hexadecimal ids, UUIDs, durations, the
 /// names of temporary files, and the colours of a terminal.
-fn cleaned(text: &str) -> String {
+pub(super) fn cleaned(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut is_in_id = false;
@@ -172,73 +172,9 @@ fn changed_lines(a: &str, b: &str) -> usize {
     left.values().fold(0, |sum: usize, it| sum.saturating_add(*it)).max(only_in_a)
 }
 
-/// Returns the text of an output that was repeated, with a label that says so: of `[Search 3]` and
-/// two repetitions `[Searches 1-3]`. The rest is unchanged. `older` are the repetitions, in their
-/// order.
-pub(super) fn consolidated(text: &str, older: &[&str]) -> String {
-    let times = older.len().saturating_add(1);
-    let own = cleaned(without_label(text));
-    let is_equal = older.iter().all(|it| cleaned(without_label(it)) == own);
-    let (line, rest) =
-        text.split_at_checked(text.find('\n').unwrap_or(text.len())).unwrap_or((text, ""));
-    let first = older.first().and_then(|it| label(it)).map(|(_, number, _)| number);
-    let mut out = "[".to_owned();
-    let behind = if let Some(((name, last, behind), first)) = label(line).zip(first) {
-        out.push_str(name);
-        let ends_hissing = ["s", "sh", "ch", "x"].iter().any(|it| name.ends_with(it));
-        out.push_str(if ends_hissing { "es " } else { "s " });
-        out.push_str(first);
-        out.push('-');
-        out.push_str(last);
-        out.push(']');
-        behind
-    } else {
-        out.push_str("Results 1-");
-        out.push_str(&times.to_string());
-        out.push(']');
-        ""
-    };
-    out.push_str(behind.trim_end());
-    out.push_str(" (checked ");
-    out.push_str(&times.to_string());
-    out.push_str(if is_equal { "x, unchanged)" } else { "x)" });
-    if label(line).zip(first).is_none() {
-        out.push('\n');
-        out.push_str(line);
-    }
-    out.push_str(rest);
-    out
-}
-
-/// Returns the name and the number of a label such as `[Search 1]`, and the rest of its line.
-fn label(text: &str) -> Option<(&str, &str, &str)> {
-    let line = text.lines().next()?;
-    let (label, behind) = line.strip_prefix('[')?.split_once(']')?;
-    let (name, number) = label.rsplit_once(' ')?;
-    let is_number = !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit());
-    (is_number && !name.is_empty() && name.len() < 40).then_some((name, number, behind))
-}
-
-fn without_label(text: &str) -> &str {
-    let behind = label(text).and_then(|_| text.split_once(']')).map(|(_, behind)| behind);
-    behind.unwrap_or(text).trim()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn repeated_searches_get_one_label() {
-        let text = |number| format!("[Search {number}] Found 2 files\n- a.py\n- b.py");
-        let (one, two) = (text(1), text(2));
-        assert_eq!(
-            consolidated(&two, &[&one]),
-            "[Searches 1-2] Found 2 files (checked 2x, unchanged)\n- a.py\n- b.py"
-        );
-        assert_eq!(consolidated("a\nb", &["a\nb"]), "[Results 1-2] (checked 2x, unchanged)\na\nb");
-        assert_eq!(consolidated("a b", &["a c"]), "[Results 1-2] (checked 2x)\na b");
-    }
 
     #[test]
     fn what_differs_from_run_to_run_is_no_difference() {

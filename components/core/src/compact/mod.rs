@@ -2,7 +2,7 @@
 //!
 //! `facts` collects what must not be lost. `score` says how much each item must be kept (`weigh` its
 //! parts), `duplicate` finds repetitions, `condense` says what remains of an item that is not kept
-//! whole, `prepare` and `select` choose until the target is reached, `digest` writes what the removed
+//! whole, `label` how often it was repeated, `prepare` and `select` choose until the target is reached, `digest` writes what the removed
 //! items said, `validate` proves that nothing of 100 was lost, `describe` tells what became of all
 //! items. `summary` compares a summary in other words with the facts.
 //!
@@ -19,6 +19,7 @@ mod describe;
 mod digest;
 mod duplicate;
 mod facts;
+mod label;
 mod prepare;
 mod request;
 mod score;

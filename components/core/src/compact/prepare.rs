@@ -1,11 +1,11 @@
 //! Prepares a selection: what may remain of each item, and the steps in their order.
 
 use super::{
-    condense::{self, is_output},
-    duplicate::{Duplicate, consolidated, earlier_version},
+    condense,
+    duplicate::{Duplicate, earlier_version},
     select::{Choice, Selection},
 };
-use crate::{item::Item, order::sorted};
+use crate::order::sorted;
 
 /// How much later than a placeholder is written it may be removed, in points of the score.
 const PLACEHOLDER_POINTS: u8 = 20;
@@ -63,7 +63,7 @@ impl<'a> Selection<'a> {
     }
 
     /// Returns the name of the tool whose result an item is: the first word of its call.
-    fn call(&self, place: usize) -> Option<&'a str> {
+    pub(super) fn call(&self, place: usize) -> Option<&'a str> {
         let unit = self.units.get(place)?;
         let mut members = self.members.get(*unit)?.iter();
         let call = members.find(|it| self.judged.get(**it).is_some_and(|it| it.is_call))?;
@@ -103,32 +103,5 @@ impl<'a> Selection<'a> {
         }
         self.steps =
             sorted(steps, |a, b| (a.phase, a.score, a.unit).cmp(&(b.phase, b.score, b.unit)));
-    }
-
-    /// Labels outputs whose repetitions are gone.
-    pub(super) fn consolidate(&mut self) {
-        let mut older: Vec<Vec<&str>> = vec![Vec::new(); self.items.len()];
-        for (place, judged) in self.judged.iter().enumerate() {
-            if let Some(Duplicate::Repeats(other)) = judged.duplicate
-                && self.choice(place) == Choice::Gone
-                && let (Some(text), Some(it)) =
-                    (self.items.get(place).and_then(Item::text), older.get_mut(other))
-            {
-                it.push(text);
-            }
-        }
-        for (place, older) in older.into_iter().enumerate() {
-            let Some(item) = self.items.get(place).filter(|it| is_output(it)) else { continue };
-            let is_low = self.judged.get(place).is_none_or(|it| it.noise.is_some());
-            if older.is_empty() || is_low || self.choice(place) != Choice::Whole {
-                continue;
-            }
-            let Some(text) = item.text() else { continue };
-            let part = self.part_of(consolidated(text, &older));
-            if let Some(it) = self.parts.get_mut(place) {
-                *it = Some(part);
-            }
-            self.set(place, Choice::Part);
-        }
     }
 }

@@ -166,7 +166,7 @@ closed_list! {
     /// What became of an item.
     Fate "fate" {
         Kept "kept": "It is kept whole.";
-        Condensed "condensed": "It is replaced by a part of its own text, or by a placeholder.";
+        Condensed "condensed": "It is replaced by a part of it, a placeholder, or all with a label.";
         Digested "digested": "It is removed; its facts are in the digest.";
         Removed "removed": "It is removed; it had no fact to keep.";
     }

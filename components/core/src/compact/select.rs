@@ -10,6 +10,8 @@
 //! Items of a unit go together. A text that is never lost is in an item that is kept, or in what
 //! remains of it, or in the digest.
 
+use std::collections::BTreeSet;
+
 use super::{
     digest::{self, Line},
     facts::Facts,
@@ -28,10 +30,12 @@ use crate::{
 const HEADINGS_CHARS: u64 = 110;
 /// The share of the goal that facts below 100 may take in the digest, in percent.
 const OPTIONAL_PERCENT: u64 = 5;
+/// How often labels are written until the steps that they make due are taken.
+const LABELLINGS: u32 = 4;
 /// What is chosen for an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// It is kept whole.
+    /// It is kept whole, with a label if its repetitions are gone.
     Whole,
     /// A part of it is kept.
     Part,
@@ -58,6 +62,12 @@ pub(super) struct Selection<'a> {
     pub(super) members: Vec<Vec<usize>>,
     pub(super) steps: Vec<Step>,
     pub(super) parts: Vec<Option<Part>>,
+    /// For each item whose repetitions are gone, its whole text with a label that says so.
+    pub(super) labels: Vec<Option<Part>>,
+    /// The items that have a label, or would have one if it saved something.
+    pub(super) marked: BTreeSet<usize>,
+    /// For each item, whether it says the same as the one that it repeats, once somebody asked.
+    pub(super) same: Vec<Option<bool>>,
     choices: Vec<Choice>,
     /// For each group of facts, how many items of the result have its text.
     holders: Vec<u32>,
@@ -98,6 +108,9 @@ impl<'a> Selection<'a> {
             members,
             steps: Vec::new(),
             parts: vec![None; items.len()],
+            labels: vec![None; items.len()],
+            marked: BTreeSet::new(),
+            same: vec![None; items.len()],
             choices: vec![Choice::Whole; items.len()],
             holders: vec![0; facts.groups.len()],
             chosen: vec![false; facts.groups.len()],
@@ -120,9 +133,13 @@ impl<'a> Selection<'a> {
         self.choices.get(item).copied().unwrap_or(Choice::Whole)
     }
 
-    /// Returns what remains of an item of which a part is kept.
+    /// Returns the new text of an item that is kept: what remains of it, or all with a label.
     pub(super) fn part(&self, item: usize) -> Option<&Part> {
-        self.parts.get(item)?.as_ref().filter(|_| self.choice(item) == Choice::Part)
+        match self.choice(item) {
+            Choice::Whole => self.labels.get(item)?.as_ref(),
+            Choice::Part => self.parts.get(item)?.as_ref(),
+            Choice::Gone => None,
+        }
     }
 
     /// Returns true if an item of the result has the text of the group.
@@ -172,11 +189,14 @@ impl<'a> Selection<'a> {
         &mut self,
         count: &dyn Fn(&str) -> Result<Tokens, Error>,
     ) -> Result<u64, Error> {
-        for (part, choice) in self.parts.iter_mut().zip(&self.choices) {
-            let Some(part) = part.as_mut().filter(|it| *choice == Choice::Part && !it.is_counted)
-            else {
-                continue;
+        let texts = self.parts.iter_mut().zip(&mut self.labels).zip(&self.choices);
+        for ((part, label), choice) in texts {
+            let text = match choice {
+                Choice::Whole => label,
+                Choice::Part => part,
+                Choice::Gone => continue,
             };
+            let Some(part) = text.as_mut().filter(|it| !it.is_counted) else { continue };
             let tokens = count(&part.text)?;
             let sum = self.tokens.saturating_add(tokens.0.into());
             self.tokens = sum.saturating_sub(part.tokens.0.into());
@@ -198,20 +218,22 @@ impl<'a> Selection<'a> {
     /// Removes until at most `goal` tokens are left, about. Returns true if it changed something.
     pub(super) fn reduce(&mut self, goal: u64) -> bool {
         let mut has_changed = false;
-        let mut is_consolidated = false;
-        for place in 0..self.steps.len() {
-            let Some(step) = self.steps.get(place).copied() else { continue };
-            if step.phase > Phase::Duplicates && !is_consolidated {
-                is_consolidated = true;
-                self.consolidate();
+        let mut place = 0_usize;
+        // A label costs a few tokens, for which some more steps may be due.
+        for _ in 0..LABELLINGS {
+            let is_behind = self.steps.get(place).is_none_or(|it| it.phase > Phase::Duplicates);
+            while let Some(step) = self.steps.get(place).copied() {
+                let is_to_label = !is_behind && step.phase > Phase::Duplicates;
+                if is_to_label || self.total() <= goal {
+                    break;
+                }
+                has_changed |= self.take(step);
+                place = place.saturating_add(1);
             }
-            if self.total() <= goal {
+            self.label();
+            if self.total() <= goal || place >= self.steps.len() {
                 break;
             }
-            has_changed |= self.take(step);
-        }
-        if !is_consolidated {
-            self.consolidate();
         }
         has_changed
     }
@@ -233,6 +255,7 @@ impl<'a> Selection<'a> {
                 self.set_back(step.unit, &before);
             }
         }
+        self.label();
     }
 
     /// Adds lines of facts below 100 to the digest, the best and newest first.
@@ -355,13 +378,15 @@ impl<'a> Selection<'a> {
     }
 
     /// Adds the item as it is chosen to the sums, or subtracts it.
-    fn add(&mut self, item: usize, is_added: bool) {
+    pub(super) fn add(&mut self, item: usize, is_added: bool) {
         let choice = self.choice(item);
         let part = self.parts.get(item).and_then(Option::as_ref);
-        let tokens = match choice {
-            Choice::Whole => self.items.get(item).map_or(Tokens(0), |it| it.tokens),
-            Choice::Part => part.map_or(Tokens(0), |it| it.tokens),
-            Choice::Gone => Tokens(0),
+        let label = self.labels.get(item).and_then(Option::as_ref);
+        let tokens = match (choice, label) {
+            (Choice::Whole, Some(it)) => it.tokens,
+            (Choice::Whole, None) => self.items.get(item).map_or(Tokens(0), |it| it.tokens),
+            (Choice::Part, _) => part.map_or(Tokens(0), |it| it.tokens),
+            (Choice::Gone, _) => Tokens(0),
         };
         let tokens = u64::from(tokens.0);
         self.tokens = if is_added {

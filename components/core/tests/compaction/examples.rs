@@ -55,7 +55,8 @@ fn a_research_session_keeps_one_of_equal_searches() {
     assert_eq!(fate("system").0, Fate::Kept);
     assert!(has(&result, "DECISION: Train with Adam"));
     let label = "[Web Searches 1-2] machine learning optimization (checked 2x, unchanged)";
-    assert!(has(&result, label) || fate("search2").0 != Fate::Condensed, "{result:?}");
+    assert!(has(&result, label), "{result:?}");
+    assert_eq!(fate("search2"), (Fate::Condensed, "weighed", None));
     assert!(has(&result, "[tool result ") && has(&result, " tokens cleared; sha256:"));
     assert!(found.findings.iter().all(|it| it.holds), "{:?}", found.findings);
     assert!(found.flags.is_empty(), "{:?}", found.flags);
@@ -135,6 +136,94 @@ fn a_handoff_loses_searches_and_no_decision() {
     let tight = outcome(&items, Aim::Tokens(Tokens(before / 20)));
     let Outcome::Unreachable { target, needed } = tight else { unreachable!() };
     assert!(target.0 == before / 20 && needed > target, "the system prompt alone is larger");
+}
+
+/// Returns the output of a search, in the form of an example of seed 002.
+fn found(number: usize) -> Item {
+    let files = (0..12).map(|it| format!("- auth_{it}.py")).collect::<Vec<_>>().join("\n");
+    let text = format!("[Search {number}] Found 12 files matching \"auth\"\n{files}");
+    item(&format!("search{number}"), ListedKind::ToolResult, &text)
+}
+
+/// Returns a conversation with searches in it that are all the same.
+fn searches(numbers: std::ops::RangeInclusive<usize>) -> Vec<Item> {
+    let mut items = vec![item("goal", ListedKind::UserMessage, "Where do we check passwords?")];
+    for number in numbers {
+        items.push(found(number));
+        let said = format!("Search {number} was interesting: {}", lines("thought", number + 2));
+        items.push(item(&format!("said{number}"), ListedKind::SessionHistory, &said));
+    }
+    items.push(item("next", ListedKind::UserMessage, "Go on."));
+    items
+}
+
+fn text<'a>(items: &'a [Item], id: &str) -> Option<&'a str> {
+    items.iter().find(|it| it.id == id).and_then(Item::text)
+}
+
+/// The label was written when repetitions went, and lost when there was room to take a step back.
+#[test]
+fn the_search_that_stays_names_those_that_went() {
+    let items = searches(1..=2);
+    let before = tokens(&items);
+    let label = "[Searches 1-2] Found 12 files matching \"auth\" (checked 2x, unchanged)";
+    for percent in 55..=85 {
+        let target = before * percent / 100;
+        let found = compacted(&items, target);
+        let result = found.items(&items);
+        assert!(tokens(&result) <= target, "{} of {target}", tokens(&result));
+        assert_eq!(text(&result, "search1"), None, "at {percent} %");
+        let stays = text(&result, "search2").unwrap();
+        let whole = label.to_owned() + "\n- auth_0.py";
+        let cleared = "; checked 2x, unchanged]";
+        assert!(stays.starts_with(&whole) || stays.ends_with(cleared), "at {percent} %: {stays}");
+        assert_eq!(compacted(&result, target).items(&result), result, "at {percent} %");
+    }
+    let result = compacted(&items, before * 80 / 100).items(&items);
+    let rest = items.iter().find(|it| it.id == "search2").and_then(Item::text).unwrap();
+    let (_, rest) = rest.split_once('\n').unwrap();
+    assert_eq!(text(&result, "search2"), Some(format!("{label}\n{rest}").as_str()));
+}
+
+/// The label of an earlier compaction was no label to the next one, which had written
+/// `[Results 1-2] (checked 2x)` for the third search.
+#[test]
+fn a_label_counts_on_in_the_next_compaction() {
+    let mut result = Vec::new();
+    for number in 1..=4 {
+        let mut more = searches(number..=number);
+        more.iter_mut().filter(|it| it.id == "goal" || it.id == "next").for_each(|it| {
+            it.id.push_str(&number.to_string());
+        });
+        result.extend(more);
+        let target = tokens(&result) * 90 / 100;
+        result = compacted(&result, target).items(&result);
+    }
+    let label = "[Searches 1-4] Found 12 files matching \"auth\" (checked 4x, unchanged)\n";
+    assert!(has(&result, label), "{result:?}");
+}
+
+/// A label may be longer than what it names, and it must break no fact.
+#[test]
+fn a_label_costs_no_fact_and_no_more_than_it_saves() {
+    for (output, has_label) in [
+        ("ok".to_owned(), false),
+        (format!("DECISION: Search by name\nRationale: fast\n{}", lines("name", 20)), true),
+        (format!("[Search 1] DECISION: Use the index\n{}", lines("index", 20)), true),
+    ] {
+        let mut items = vec![item("goal", ListedKind::UserMessage, "Search for it.")];
+        for turn in 0..3 {
+            items.push(item(&format!("out{turn}"), ListedKind::ToolResult, &output));
+            let said = lines("thought", turn + 9);
+            items.push(item(&format!("said{turn}"), ListedKind::SessionHistory, &said));
+        }
+        let found = compacted(&items, tokens(&items) * 75 / 100);
+        let result = found.items(&items);
+        let decision = output.lines().find_map(|it| it.split_once("DECISION"));
+        assert!(decision.is_none_or(|(_, it)| has(&result, it)), "{result:?}");
+        assert_eq!(has(&result, "checked 3x, unchanged"), has_label, "{result:?}");
+        assert!(found.findings.iter().filter(|it| it.check != "saved").all(|it| it.holds));
+    }
 }
 
 #[test]
