@@ -9,7 +9,7 @@
 
 use serde::Serialize;
 use shared_context_core::{
-    Command, ContextCommand, Error,
+    Command, CompactionCommand, ContextCommand, Error,
     item::{ITEMS_BYTES_MAX, TASK_BYTES_MAX},
     text::{self, Candidate, METHOD},
     time::Timestamp,
@@ -120,7 +120,8 @@ pub fn extract(request: &str) -> Result<Vec<u8>, Error> {
 ///
 /// # Errors
 ///
-/// `MALFORMED_REQUEST`, `TARGET_UNREACHABLE`.
+/// `MALFORMED_REQUEST`, also for `keep` and `request_id`, which need a session;
+/// `TARGET_UNREACHABLE`.
 pub fn compact(request: &str) -> Result<Vec<u8>, Error> {
     compaction(&COMPACT, request)
 }
@@ -138,6 +139,9 @@ fn compaction(action: &Action, request: &str) -> Result<Vec<u8>, Error> {
     let Command::Compaction(command) = action.command(request)? else {
         return Err(no_session("request_id"));
     };
+    if matches!(&command, CompactionCommand::Compact(it) if it.keeps) {
+        return Err(no_session("keep"));
+    }
     Ok(compaction::encode(&command.answer(&count)?, NO_REVISION))
 }
 
@@ -243,6 +247,10 @@ mod tests {
         ] {
             let message = message(assemble(&format!("{{{CHAT},{member}}}"), 0));
             assert!(message.contains("session"), "{member}: {message}");
+        }
+        for member in [r#""keep":true"#, r#""keep":true,"request_id":"a""#] {
+            let message = message(compact(&format!("{{{CHAT},{member}}}")));
+            assert!(message.contains("needs a session"), "{member}: {message}");
         }
         let message = message(plan_window(r#"{"sample":"a","encoding":"o200k_base"}"#));
         assert!(message.contains("there is none"), "{message}");

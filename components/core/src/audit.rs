@@ -116,6 +116,8 @@ audit_actions! {
     RedactRounds "redact_rounds": Notice, Entry;
     /// Assembled a context and kept its envelope.
     AssembleContext "assemble_context": Info, Entry;
+    /// Compacted a conversation and kept an envelope of it.
+    Compact "compact": Info, Entry;
     /// Recorded where a context became visible.
     RecordInjection "record_injection": Info, Entry;
     /// Reported missing context.

@@ -45,7 +45,7 @@ enum Damage {
 }
 
 /// The commands that read or change stored data.
-const COMMANDS: [(&str, &str); 49] = [
+const COMMANDS: [(&str, &str); 51] = [
     ("admin", r#"{"action":"show_session"}"#),
     ("admin", r#"{"action":"inspect"}"#),
     ("admin", r#"{"action":"export_session"}"#),
@@ -95,6 +95,11 @@ const COMMANDS: [(&str, &str); 49] = [
         r#"{"action":"assemble_context","task":"Why?","entries":"*","previous":"ENV-1","keep":true}"#,
     ),
     ("subagent:a", ASSEMBLED),
+    (
+        "subagent:a",
+        r#"{"action":"compact","items":[{"id":"m","kind":"user_message","text":"DECISION: Use Kafka."}],"keep":true,"request_id":"r9"}"#,
+    ),
+    ("admin", r#"{"action":"export_evidence","envelope":"ENV-3"}"#),
     ("orchestrator", r#"{"action":"read_envelope","envelope":"ENV-1"}"#),
     ("admin", r#"{"action":"export_evidence","envelope":"ENV-1"}"#),
     (

@@ -65,6 +65,13 @@ fn large_envelopes_make_room_and_the_largest_is_rejected() {
         json!({"action": "assemble_context", "items": items, "pinned": pinned, "budget": budget,
             "keep": true})
     };
+    let compact = |bytes: &[usize]| {
+        let items = bytes.iter().zip(["a", "b"]).map(
+            |(bytes, id)| json!({"id": id, "kind": "user_message", "text": id.repeat(*bytes)}),
+        );
+        let items: Vec<Value> = items.collect();
+        json!({"action": "compact", "items": items, "target_tokens": 1_000_000, "keep": true})
+    };
     let (half, most) = (900_000, 1 << 20);
     let counts = play(vec![at_once(&[
         keep(&[half]),
@@ -72,7 +79,9 @@ fn large_envelopes_make_room_and_the_largest_is_rejected() {
         keep(&[9]),
         keep(&[half]),
         keep(&[most, most]),
+        compact(&[half]),
+        compact(&[most, most]),
     ])]);
-    assert_eq!(counts.answers.get("ENVELOPE_LIMIT"), Some(&1), "{:?}", counts.answers);
-    assert_eq!(counts.envelopes.get("removed from a/e/"), Some(&1), "{:?}", counts.envelopes);
+    assert_eq!(counts.answers.get("ENVELOPE_LIMIT"), Some(&2), "{:?}", counts.answers);
+    assert_eq!(counts.envelopes.get("removed from a/e/"), Some(&2), "{:?}", counts.envelopes);
 }

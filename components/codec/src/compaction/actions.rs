@@ -5,6 +5,7 @@ use super::input::{self, CompactInput, PositionForm};
 use super::replies::{CheckReply, CompactReply, ExtractReply};
 use crate::{
     action::{ANYONE, declare::actions},
+    checks,
     item::ItemForm,
 };
 
@@ -28,12 +29,13 @@ actions! {
         |it| input::extract(it.items, it.from);
 
     /// Compact a conversation: make it fit, in its own words. What must be kept stays, and the reply
-    /// says what became of every item and why. Nothing is stored.
-    compact: ANYONE, read;
+    /// says what became of every item and why. Nothing is stored, unless you keep its envelope.
+    compact: ANYONE, change;
         at Post "/context/compact",
         r#"{"items":[{"id":"m1","kind":"user_message","text":"Fix BUG-17."}],"target_tokens":8000}"#
         -> 200;
-        rejects TokenizerUnavailable, TargetUnreachable;
+        rejects SessionArchived, EnvelopeNotFound, TokenizerUnavailable, TargetUnreachable,
+        EnvelopeLimit;
         needs {
             /// The conversation in its order, at most 5000 items with texts of 2 MiB together.
             items: Vec<ItemForm>,
@@ -51,10 +53,16 @@ actions! {
             weighting: String,
             /// True for the plan alone, without texts.
             dry_run: bool,
+            /// True to keep an envelope of the compaction, with the texts of its result.
+            keep: bool,
+            /// Your own name for this request, up to 64 characters: sending the same request again
+            /// under it is safe. Only with keep.
+            request_id: String,
         }
         answers CompactReply<'_>;
         |it| {
-            input::compact(CompactInput {
+            let id = checks::request_id(it.request_id.as_deref())?;
+            let command = input::compact(CompactInput {
                 items: it.items,
                 task: it.task,
                 window_tokens: it.window_tokens,
@@ -62,7 +70,9 @@ actions! {
                 reduction_percent: it.reduction_percent,
                 weighting: it.weighting,
                 dry_run: it.dry_run,
-            })
+                keep: it.keep,
+            })?;
+            Ok(checks::named(id, command))
         };
 
     /// Check a summary of a conversation that somebody wrote in their own words: which facts that

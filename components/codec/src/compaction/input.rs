@@ -71,6 +71,7 @@ pub(crate) struct CompactInput {
     pub(crate) reduction_percent: Option<u32>,
     pub(crate) weighting: Option<String>,
     pub(crate) dry_run: Option<bool>,
+    pub(crate) keep: Option<bool>,
 }
 
 /// Builds the command to compact a conversation.
@@ -102,6 +103,7 @@ pub(crate) fn compact(it: CompactInput) -> Result<Command, Error> {
         aim,
         weighting: weighting.unwrap_or(Weighting::Default),
         is_dry_run: it.dry_run.unwrap_or(false),
+        keeps: it.keep.unwrap_or(false),
     };
     request.check()?;
     Ok(Command::Compaction(CompactionCommand::Compact(Box::new(request))))

@@ -6,7 +6,10 @@ use shared_context_core::{
     compact::{
         Compaction, Coverage, Digest, Repair, ScoreParts, Snapshot, SummaryCheck, VerdictKind,
     },
-    context::capacity::{OPERATIONS_MAX, YELLOW},
+    context::{
+        capacity::{OPERATIONS_MAX, YELLOW},
+        kept::KeptId,
+    },
     extract::{Detail, Extraction, Fact, Position, Severity},
     item::Item,
 };
@@ -115,6 +118,9 @@ impl Serialize for Details<'_> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "compact_reply"))]
 pub(crate) struct CompactReply<'a> {
+    /// The id of its envelope, if it is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
     /// The most tokens of the result.
     target_tokens: u32,
     /// The conversation before.
@@ -377,9 +383,11 @@ pub(crate) fn encode(reply: &CompactionReply, revision: u64) -> Vec<u8> {
             next: extraction.next.and_then(|it| position(it, ids)),
             revision,
         }),
-        CompactionReply::Compacted { compaction, items, is_dry_run } => {
+        CompactionReply::Compacted { compaction, items, is_dry_run, envelope } => {
             let id = compaction.digest.as_ref().map(Digest::id).unwrap_or_default();
-            to_vec(&compacted(compaction, items, &id, !is_dry_run, revision))
+            let reply = compacted(compaction, items, &id, !is_dry_run, revision);
+            let id = envelope.map(|it| KeptId::envelope(it).to_string());
+            to_vec(&CompactReply { id, ..reply })
         }
         CompactionReply::Checked { extraction, ids, check, repair } => {
             to_vec(&checked(extraction, ids, check, repair.as_ref(), revision))
@@ -463,6 +471,7 @@ fn compacted<'a>(
     let flags = it.flags.iter();
     let flags = flags.map(|it| FlagItem { flag: it.as_str(), meaning: it.description() });
     CompactReply {
+        id: None,
         target_tokens: it.target.0,
         before: snapshot(it.before),
         after: snapshot(it.after),

@@ -137,7 +137,8 @@ actions! {
             Ok(checks::named(id, command))
         };
 
-    /// Read a kept envelope: why each candidate was shown or not, and where it became visible.
+    /// Read a kept envelope: why each candidate was shown or not, or what became of each item of a
+    /// compaction, and where the text became visible.
     read_envelope: ANYONE, read;
         at Get "/context/envelopes/{envelope}" -> 200;
         rejects EnvelopeNotFound;
@@ -149,8 +150,8 @@ actions! {
         answers EnvelopeReply<'_>;
         |it| input::read_envelope(&it.envelope);
 
-    /// Export a kept envelope with the texts that were shown, so that anyone can recompute its
-    /// digests.
+    /// Export a kept envelope with the texts that were shown, or with those of the result of a
+    /// compaction, so that anyone can recompute its digests.
     export_evidence: ANYONE, read;
         at Get "/context/envelopes/{envelope}/evidence" -> 200;
         rejects EnvelopeNotFound;

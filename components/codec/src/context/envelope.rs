@@ -32,7 +32,7 @@ impl schemars::JsonSchema for Envelope<'_> {
 /// The members of an envelope, for its schema.
 #[cfg(feature = "schema")]
 #[expect(dead_code, reason = "only the schema is made of it")]
-mod schema {
+pub(super) mod schema {
     use std::collections::BTreeMap;
 
     use crate::json::Time;
@@ -129,7 +129,7 @@ mod schema {
 
     #[derive(schemars::JsonSchema)]
     #[schemars(rename = "envelope_item")]
-    struct Item {
+    pub(crate) struct Item {
         #[serde(skip_serializing_if = "Option::is_none")]
         at: Option<Time>,
         authority: String,

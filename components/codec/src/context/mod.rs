@@ -1,6 +1,7 @@
 //! The context pipeline: what an agent is shown, and why (spec 16).
 
 mod actions;
+mod compacted;
 pub(crate) mod document;
 mod envelope;
 mod forms;

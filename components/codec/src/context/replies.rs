@@ -14,7 +14,7 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use super::envelope::Envelope;
+use super::{compacted::AnyEnvelope, envelope::Envelope};
 use crate::json::{Time, to_vec};
 
 /// The name of the format of exported evidence.
@@ -149,7 +149,7 @@ pub(crate) struct AssembleReply<'a> {
     revision: u64,
 }
 
-/// A kept envelope.
+/// A kept envelope, of an assembly or a compaction.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "envelope_reply"))]
@@ -158,15 +158,15 @@ pub(crate) struct EnvelopeReply<'a> {
     id: String,
     /// The digest of `envelope`: SHA-256 over canonical JSON (RFC 8785).
     digest: String,
-    /// Why each candidate was shown or not.
-    envelope: Envelope<'a>,
+    /// Of an assembly: why each candidate was shown or not. Of a compaction: what became of each item.
+    envelope: AnyEnvelope<'a>,
     /// Where it became visible, oldest first.
     injections: Vec<InjectionItem>,
     /// The session's revision.
     revision: u64,
 }
 
-/// A kept envelope with the texts that were shown.
+/// A kept envelope with the texts that were shown, or with those of the result of a compaction.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "evidence_reply"))]
@@ -177,11 +177,12 @@ pub(crate) struct EvidenceReply<'a> {
     id: String,
     /// The digest of `envelope`: SHA-256 over canonical JSON (RFC 8785).
     digest: String,
-    /// Why each candidate was shown or not, with the digests of all texts.
-    envelope: Envelope<'a>,
+    /// Of an assembly: why each candidate was shown or not. Of a compaction: what became of each item.
+    /// With the digests of all texts.
+    envelope: AnyEnvelope<'a>,
     /// What stands before the parts.
     open: &'a str,
-    /// What was shown, in order.
+    /// What was shown, or the items of the result of a compaction, in order.
     parts: Vec<PartItem<'a>>,
     /// What stands after the parts.
     close: &'a str,
@@ -195,8 +196,9 @@ pub(crate) struct EvidenceReply<'a> {
     document_digest: Option<String>,
 }
 
-/// A part of the text that was shown. The digest of its block in the envelope is that of `before`,
-/// `text` and `after` together.
+/// A part of the text that was shown, or an item of the result of a compaction. The digest of its
+/// block in the envelope is that of `before`, `text` and `after` together; the digest of its item in
+/// the result is that of `text`, which has nothing around it.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "evidence_part"))]
@@ -312,7 +314,7 @@ pub(crate) fn encode(reply: &Reply, revision: u64) -> Vec<u8> {
         Reply::Envelope(it) => to_vec(&EnvelopeReply {
             id: it.envelope.id().to_string(),
             digest: it.envelope.digest(),
-            envelope: Envelope(&it.envelope.head),
+            envelope: AnyEnvelope(&it.envelope.head),
             injections: it.injections.iter().map(injection).collect(),
             revision,
         }),
@@ -349,7 +351,7 @@ fn evidence(it: &EnvelopeRead, revision: u64) -> EvidenceReply<'_> {
         format: EVIDENCE_FORMAT,
         id: it.envelope.id().to_string(),
         digest: it.envelope.digest(),
-        envelope: Envelope(&it.envelope.head),
+        envelope: AnyEnvelope(&it.envelope.head),
         open: &it.envelope.open,
         parts: it.envelope.parts.iter().map(part).collect(),
         close: &it.envelope.close,

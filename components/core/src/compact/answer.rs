@@ -1,4 +1,5 @@
-//! The answers to the operations of compaction. They need no session, only a count of tokens.
+//! The answers to the operations of compaction. They need no session, only a count of tokens. Who
+//! calls them keeps what is to be kept.
 
 use super::{
     Command, CompactItems, ExtractFacts, Outcome, Reply, Request, SummaryRequest, check_summary,
@@ -36,13 +37,19 @@ impl ExtractFacts {
 }
 
 impl CompactItems {
-    fn answer(&self, count: Count<'_>) -> Result<Reply, Error> {
+    /// Compacts the conversation. `count` counts the tokens of a text.
+    ///
+    /// # Errors
+    ///
+    /// Those of `count`, and [`Error::TargetUnreachable`].
+    pub(crate) fn answer(&self, count: Count<'_>) -> Result<Reply, Error> {
         let items = item::counted(&self.items, &self.uncounted, count)?;
         let request =
             Request { items: &items, task: &self.task, aim: self.aim, weighting: self.weighting };
         match compact(&request, &|text| count(text))? {
             Outcome::Compacted(compaction) => {
-                Ok(Reply::Compacted { compaction, items, is_dry_run: self.is_dry_run })
+                let is_dry_run = self.is_dry_run;
+                Ok(Reply::Compacted { compaction, items, is_dry_run, envelope: None })
             }
             Outcome::Unreachable { target, needed } => {
                 Err(Error::TargetUnreachable { target, needed })

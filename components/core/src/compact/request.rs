@@ -40,7 +40,7 @@ pub enum Aim {
     Reduction(u8),
 }
 
-/// An operation of compaction. None stores anything.
+/// An operation of compaction. None stores anything, except for a compaction that is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Extracts the facts of a conversation.
@@ -75,6 +75,8 @@ pub struct CompactItems {
     pub weighting: Weighting,
     /// Whether only the plan is returned, without texts.
     pub is_dry_run: bool,
+    /// Whether an envelope of the compaction is kept.
+    pub keeps: bool,
 }
 
 /// A request to check a summary.
@@ -119,6 +121,8 @@ pub enum Reply {
         items: Vec<Item>,
         /// Whether texts are left out.
         is_dry_run: bool,
+        /// The number of its envelope, if it is kept.
+        envelope: Option<u64>,
     },
     /// The reply to [`Command::CheckSummary`].
     Checked {
@@ -397,9 +401,15 @@ impl CompactItems {
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] for the first of: items as in [`ExtractFacts::check`], a task over
-    /// [`TASK_BYTES_MAX`], an aim out of its range.
+    /// [`Error::Malformed`] for the first of: a plan that is to be kept, items as in
+    /// [`ExtractFacts::check`], a task over [`TASK_BYTES_MAX`], an aim out of its range.
     pub fn check(&self) -> Result<(), Error> {
+        if self.keeps && self.is_dry_run {
+            return Err(Error::malformed(
+                "keep is for a compaction with its texts, and dry_run leaves them out; send one of \
+                 the two",
+            ));
+        }
         check_items(&self.items)?;
         check_bytes("task", &self.task, TASK_BYTES_MAX)?;
         let (member, value, min, max) = match self.aim {

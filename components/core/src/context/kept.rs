@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 use super::{
-    assembly::{Assembly, ENVELOPE_FORMAT, Heading, Previous, Request},
+    assembly::{Assembly, ENVELOPE_FORMAT, Heading, Request},
+    compacted::COMPACTION_FORMAT,
     kinds::{MissingKind, Place, Target},
 };
 use crate::{
@@ -94,7 +95,8 @@ fn parse(member: &str, text: &str, new: fn(u64) -> KeptId) -> Result<KeptId, Err
     })
 }
 
-/// A kept envelope, with the texts that were shown.
+/// A kept envelope: of an assembly with the texts that were shown, of a compaction with the texts of
+/// its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptEnvelope {
     /// Its number.
@@ -311,6 +313,12 @@ impl KeptEnvelope {
         }
     }
 
+    /// Returns true for the envelope of a compaction.
+    pub fn is_of_compaction(&self) -> bool {
+        let value: Value = serde_json::from_slice(self.head.as_bytes()).unwrap_or_default();
+        value.pointer("/format").and_then(Value::as_str) == Some(COMPACTION_FORMAT)
+    }
+
     /// Returns its id.
     pub fn id(&self) -> KeptId {
         KeptId::envelope(self.number)
@@ -372,12 +380,17 @@ impl KeptEnvelope {
             return invalid("is not canonical JSON");
         };
         let text = |path: &str| value.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        if text("/format") != ENVELOPE_FORMAT || text("/id") != self.id().to_string() {
-            return invalid("has another format or id");
+        let shown = match text("/format") {
+            ENVELOPE_FORMAT => "/assembly/blocks",
+            COMPACTION_FORMAT => "/result",
+            _ => return invalid("has another format"),
+        };
+        if text("/id") != self.id().to_string() {
+            return invalid("has another id");
         }
-        let blocks = Previous::of_envelope(&self.head).blocks;
-        let parts = self.parts.iter().map(|it| it.item.as_ref());
-        if !parts.eq(blocks.iter().map(|it| it.item.as_ref())) {
+        let shown = value.pointer(shown).and_then(Value::as_array).into_iter().flatten();
+        let items = shown.map(|it| it.pointer("/item").and_then(Value::as_str));
+        if !items.eq(self.parts.iter().map(|it| it.item.as_deref())) {
             return invalid("has other blocks than texts");
         }
         for part in &self.parts {

@@ -6,6 +6,7 @@
 
 pub mod assembly;
 pub mod capacity;
+mod compacted;
 pub mod dependency;
 pub(crate) mod entries;
 pub mod kept;
@@ -21,6 +22,7 @@ pub mod segment;
 mod share;
 pub(crate) mod stored;
 
+pub use compacted::{COMPACTION_FORMAT, CompactionHeading};
 pub use render::{CONTEXT_TOKENS_DEFAULT, RenderedContext, render};
 pub use request::{
     AnswerMissing, AssembleContext, Assembled, Command, EnvelopeRead, ListMissing, MissingList,

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     Error,
     budget::Budget,
+    compact::{Aim, CompactItems},
     context::plan::Part as WindowPart,
     item::{Body, Item},
     kv::Revision,
@@ -230,6 +231,20 @@ fn assemble_digest(it: &AssembleContext) -> Result<[u8; 16], Error> {
         (tokens.0, bytes, items, newer_than.map(|it| it.0), reserved.0, rules.relevance_min.0),
         (names, &rules.pinned, &rules.pruned, window),
         (it.entries.as_ref().map(KeyPattern::as_str), it.has_round_state, &it.uncounted),
+        it.items.iter().map(item).collect::<Vec<_>>(),
+    ))
+}
+
+/// Returns the digest that identifies a compaction.
+pub(crate) fn compaction_digest(it: &CompactItems) -> Result<[u8; 16], Error> {
+    let aim = match it.aim {
+        Aim::Window(it) => ("window", it.0),
+        Aim::Tokens(it) => ("tokens", it.0),
+        Aim::Reduction(it) => ("reduction", it.into()),
+    };
+    digest(&(
+        ("compact", &it.task, aim, it.weighting.as_str(), it.keeps),
+        &it.uncounted,
         it.items.iter().map(item).collect::<Vec<_>>(),
     ))
 }

@@ -371,8 +371,8 @@ impl fmt::Display for Error {
             ),
             Self::EnvelopeNotFound { id } => write!(
                 f,
-                "there is no envelope {id} of yours, or it is no longer kept; assemble again with \
-                 keep, and without previous"
+                "there is no envelope {id} of yours, or it is no longer kept; assemble or compact \
+                 again with keep, without previous and under a new request_id"
             ),
             Self::MissingNotFound { id } => write!(
                 f,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Meta, decode_snapshot_info, encode_snapshot_info, entry::EntryRecord, format_1};
 use crate::{
-    Command, ContextReply, Error, RoundsReply,
+    Command, CompactionCommand, CompactionReply, ContextReply, Error, RoundsReply,
     command::{Batch, Condition, Delete, Write, WriteOptions},
     config::Config,
     context::{kept::KeptId, rows},
@@ -175,6 +175,9 @@ pub(crate) fn encode_answer(
             let id = it.id.ok_or_else(|| damaged("only a kept envelope is remembered"))?;
             AnswerRecord::Envelope(id.number)
         }
+        Reply::Compaction(CompactionReply::Compacted { envelope: Some(number), .. }) => {
+            AnswerRecord::Envelope(*number)
+        }
         Reply::Context(ContextReply::Injection(it)) => {
             AnswerRecord::Injection(rows::encode_injection(it)?)
         }
@@ -274,6 +277,9 @@ pub(crate) fn command_digest(it: &Command) -> Result<[u8; 16], Error> {
         && let Some(digest) = rows::command_digest(it)
     {
         return digest;
+    }
+    if let Command::Compaction(CompactionCommand::Compact(it)) = it {
+        return rows::compaction_digest(it);
     }
     // One form for all, so that there is one encoding.
     let (name, about, text, revision) = match it {

@@ -91,7 +91,16 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
         let candidates = self.candidates(it)?;
         let previous = match it.previous {
-            Some(id) => Previous::of_envelope(&self.own_envelope(id)?.head),
+            Some(id) => {
+                let envelope = self.own_envelope(id)?;
+                if envelope.is_of_compaction() {
+                    return Err(Error::malformed(format!(
+                        "previous is {id}, the envelope of a compaction; name that of an assembly, \
+                         or leave previous out"
+                    )));
+                }
+                Previous::of_envelope(&envelope.head)
+            }
             None => Previous::default(),
         };
         let request = Request {
@@ -124,7 +133,8 @@ impl<B: Bucket> OpenSession<'_, B> {
         let mut draft = Draft::new(self)?;
         StoredContext::<B>::keep(&mut head, &envelope, &mut draft.changes)?;
         let reply = Assembled { id: Some(id), envelope: envelope.head, text: assembly.text };
-        finish(draft, &head, AuditAction::AssembleContext, id, Reply::Assembled(Box::new(reply)))
+        let reply = reply::Reply::Context(Reply::Assembled(Box::new(reply)));
+        finish(draft, &head, AuditAction::AssembleContext, id, reply)
     }
 
     /// Collects the candidates of an assembly. Entries that the caller may not read and redacted
@@ -162,7 +172,7 @@ impl<B: Bucket> OpenSession<'_, B> {
     }
 
     /// Returns an envelope that the caller may read: its own, or any if it is not an agent.
-    fn own_envelope(&self, id: KeptId) -> Result<KeptEnvelope, Error> {
+    pub(super) fn own_envelope(&self, id: KeptId) -> Result<KeptEnvelope, Error> {
         let envelope = self.kept().envelope(id)?;
         let caller = &self.caller.participant;
         if caller.role() == Role::Agent && envelope.created_by != *caller {
@@ -221,7 +231,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             by: self.caller.participant.clone(),
         };
         StoredContext::<B>::record(&mut head, &injection, &mut draft.changes)?;
-        let reply = Reply::Injection(Box::new(injection));
+        let reply = reply::Reply::Context(Reply::Injection(Box::new(injection)));
         finish(draft, &head, AuditAction::RecordInjection, it.envelope, reply)
     }
 
@@ -248,7 +258,8 @@ impl<B: Bucket> OpenSession<'_, B> {
         };
         self.kept().put_missing(&missing, &mut draft.changes)?;
         let id = missing.id;
-        finish(draft, &head, AuditAction::ReportMissing, id, Reply::Missing(Box::new(missing)))
+        let reply = reply::Reply::Context(Reply::Missing(Box::new(missing)));
+        finish(draft, &head, AuditAction::ReportMissing, id, reply)
     }
 
     fn answer_missing(&self, it: &AnswerMissing) -> Result<Decision, Error> {
@@ -262,7 +273,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         let by = self.caller.participant.clone();
         missing.answer = Some(Answer { text: it.answer.clone(), at: draft.at, by });
         self.kept().put_missing(&missing, &mut draft.changes)?;
-        let reply = Reply::Missing(Box::new(missing));
+        let reply = reply::Reply::Context(Reply::Missing(Box::new(missing)));
         finish(draft, &head, AuditAction::AnswerMissing, it.missing, reply)
     }
 
@@ -310,7 +321,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         Ok(Some(Decision::Answer(outcome)))
     }
 
-    fn kept(&self) -> StoredContext<'_, B> {
+    pub(super) fn kept(&self) -> StoredContext<'_, B> {
         StoredContext(self.bucket)
     }
 
@@ -321,15 +332,15 @@ impl<B: Bucket> OpenSession<'_, B> {
 }
 
 /// Commits a change of what the session keeps of the context pipeline.
-fn finish<B: Bucket>(
+pub(super) fn finish<B: Bucket>(
     mut draft: Draft<'_, B>,
     head: &Head,
     action: AuditAction,
     id: KeptId,
-    reply: Reply,
+    reply: reply::Reply,
 ) -> Result<Decision, Error> {
     draft.changes.push(stored::head_change(head)?);
     let label = id.label();
     draft.add_event(action, EventDetails { label: label.as_ref(), ..EventDetails::default() });
-    draft.commit(reply::Reply::Context(reply), None)
+    draft.commit(reply, None)
 }

@@ -7,6 +7,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+mod compaction;
 mod context;
 #[path = "../support/golden.rs"]
 mod golden;

@@ -139,7 +139,7 @@ pub(crate) struct ContextArguments {
 /// A command on a transcript.
 #[derive(Debug, clap::Subcommand)]
 enum ContextCommand {
-    Compact(compact::CompactArguments),
+    Compact(Box<compact::CompactArguments>),
     Extract(compact::ExtractArguments),
     Check(compact::CheckArguments),
 }

@@ -269,6 +269,9 @@ mod tests {
         "audit",
     ];
 
+    /// The commands that name their session by an option, and only if they need one.
+    const BY_OPTION: &[&str] = &["compact"];
+
     /// Checks that a command about a session takes `--as`, or is the operator's.
     #[test]
     fn every_command_about_a_session_follows_one_rule() {
@@ -276,7 +279,8 @@ mod tests {
             let name = command.get_name();
             let is_about = command
                 .get_positionals()
-                .any(|it| matches!(it.get_id().as_str(), "session" | "id"));
+                .any(|it| matches!(it.get_id().as_str(), "session" | "id"))
+                || BY_OPTION.contains(&name);
             let option = command.get_arguments().find(|it| it.get_long() == Some("as"));
             let is_caller = option.is_some_and(|it| it.get_id() == "participant");
             let is_listed =

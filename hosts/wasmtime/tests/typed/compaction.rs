@@ -59,6 +59,30 @@ fn compactions_are_the_same() {
     }
 }
 
+/// A compaction that is kept is read by the functions for envelopes.
+#[test]
+fn kept_compactions_are_the_same() {
+    let it = Bench::new();
+    let mut request = json!({"items": conversation(), "target_tokens": 100, "keep": true});
+    let typed = call!(it, compaction.call_compact("subagent:a", &request.to_string())).unwrap();
+    assert!(typed.json.contains("\"ENV-1\""), "{}", typed.json);
+    same(&typed, &it.json("subagent:a", with_action("compact", &request)));
+    let read = call!(it, context.call_read_envelope("orchestrator", "ENV-1")).unwrap();
+    let read: Value = serde_json::from_str(&read.json).unwrap();
+    assert_eq!(read["envelope"]["format"], "shared-context/compaction/1");
+    let evidence = call!(it, context.call_export_evidence("subagent:a", "ENV-1")).unwrap();
+    let evidence: Value = serde_json::from_str(&evidence.json).unwrap();
+    assert_eq!(evidence["parts"][0]["text"], "Move the orders.");
+
+    request["request_id"] = json!("c-1");
+    let first = call!(it, compaction.call_compact("subagent:a", &request.to_string())).unwrap();
+    let again = call!(it, compaction.call_compact("subagent:a", &request.to_string())).unwrap();
+    assert_eq!((first.json, first.revision), (again.json, again.revision));
+    request["dry_run"] = json!(true);
+    let typed = rejected(call!(it, compaction.call_compact("subagent:a", &request.to_string())));
+    assert_eq!(typed, it.json_rejected("subagent:a", with_action("compact", &request)));
+}
+
 /// Every function rejects what the action of its name rejects, with the same words.
 #[test]
 fn rejected_compactions_are_the_same() {

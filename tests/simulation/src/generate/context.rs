@@ -129,8 +129,14 @@ impl Generator {
             0 => json!({"action": "extract", "items": items}),
             1 => json!({"action": "check_summary", "items": items, "summary": self.text(model),
                 "repair": true, "max_tokens": self.pick(&[1, 40, 400])}),
-            _ => json!({"action": "compact", "items": items,
-                "target_tokens": self.pick(&[1, 20, 60, 2_000])}),
+            _ => {
+                let mut request = json!({"action": "compact", "items": items,
+                    "target_tokens": self.pick(&[1, 20, 60, 2_000])});
+                if self.chance(0.6) {
+                    request["keep"] = json!(true);
+                }
+                if self.chance(0.5) { self.named(request) } else { request }
+            }
         }
     }
 

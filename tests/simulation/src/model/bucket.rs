@@ -4,8 +4,8 @@
 use std::rc::Rc;
 
 use shared_context_core::{
-    Caller, Code, Command, Config, ContextCommand, ContextReply, Credential, Error, Key, Prefix,
-    Reply, SessionId,
+    Caller, Code, Command, CompactionCommand, Config, ContextCommand, ContextReply, Credential,
+    Error, Key, Prefix, Reply, SessionId,
     audit::{AuditAction, AuditRecord},
     context,
     namespace::Namespace,
@@ -143,8 +143,11 @@ impl BucketModel {
         inner: &Command,
     ) -> Decision {
         let (expected, mut next) = self.decide(clock, name, requester, inner);
-        let keeps_none =
-            matches!(inner, Command::Context(ContextCommand::Assemble(it)) if !it.keeps);
+        let keeps_none = match inner {
+            Command::Context(ContextCommand::Assemble(it)) => !it.keeps,
+            Command::Compaction(CompactionCommand::Compact(it)) => !it.keeps,
+            _ => false,
+        };
         let creates = matches!(inner, Command::CreateSession(_) | Command::Import(_));
         let is_first = |code: &Code| match code {
             Code::MalformedRequest => creates,

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use shared_context_core::{
-    Code, Command, ContextCommand, ContextReply, Label, Reply,
+    Code, Command, CompactionCommand, CompactionReply, ContextCommand, ContextReply, Label, Reply,
     audit::AuditAction,
     context::{
         AnswerMissing, EnvelopeRead, MissingList, RecordInjection, ReportMissing,
@@ -18,18 +18,19 @@ use super::{
 };
 
 /// The reply to a change, with the id for its audit record.
-pub(super) type Made = Result<(KeptId, ContextReply), Code>;
+pub(super) type Made = Result<(KeptId, Reply), Code>;
 
 impl Model {
     /// Returns the expected answer to a command that changes what the session keeps of the context
     /// pipeline, and the next session.
     pub fn change_context(&self, clock: u64, who: &str, command: &Command) -> Option<Transition> {
-        let Command::Context(request) = command else { return None };
-        let action = match request {
-            ContextCommand::Assemble(it) if it.keeps => AuditAction::AssembleContext,
-            ContextCommand::RecordInjection(_) => AuditAction::RecordInjection,
-            ContextCommand::ReportMissing(_) => AuditAction::ReportMissing,
-            ContextCommand::AnswerMissing(_) => AuditAction::AnswerMissing,
+        type Request = ContextCommand;
+        let action = match command {
+            Command::Compaction(CompactionCommand::Compact(it)) if it.keeps => AuditAction::Compact,
+            Command::Context(Request::Assemble(it)) if it.keeps => AuditAction::AssembleContext,
+            Command::Context(Request::RecordInjection(_)) => AuditAction::RecordInjection,
+            Command::Context(Request::ReportMissing(_)) => AuditAction::ReportMissing,
+            Command::Context(Request::AnswerMissing(_)) => AuditAction::AnswerMissing,
             _ => return None,
         };
         let reject = |code| Some((Err(code), None));
@@ -40,11 +41,12 @@ impl Model {
             return reject(Code::Forbidden);
         }
         let mut next = self.begin_change(clock);
-        let made = match request {
-            ContextCommand::Assemble(it) => next.keep(clock, who, it),
-            ContextCommand::RecordInjection(it) => next.record_injection(who, it),
-            ContextCommand::ReportMissing(it) => next.report_missing(who, it),
-            ContextCommand::AnswerMissing(it) => next.answer_missing(who, it),
+        let made = match command {
+            Command::Compaction(CompactionCommand::Compact(it)) => next.compact(clock, who, it),
+            Command::Context(Request::Assemble(it)) => next.keep(clock, who, it),
+            Command::Context(Request::RecordInjection(it)) => next.record_injection(who, it),
+            Command::Context(Request::ReportMissing(it)) => next.report_missing(who, it),
+            Command::Context(Request::AnswerMissing(it)) => next.answer_missing(who, it),
             _ => return None,
         };
         let (id, reply) = match made {
@@ -53,7 +55,7 @@ impl Model {
         };
         next.record(who, action, None);
         next.record_details(Some(&Label::parse(&id.to_string()).unwrap()), None);
-        Some((Ok((Revision(next.revision), Reply::Context(reply))), Some(next)))
+        Some((Ok((Revision(next.revision), reply)), Some(next)))
     }
 
     /// Returns the expected answer to a read of the context pipeline.
@@ -85,6 +87,10 @@ impl Model {
     /// Returns the answer to a repeated request whose first answer was `first`. Texts are stored
     /// once: what was redacted or evicted since is missing, and an answer is the last one.
     pub fn repeated(&self, who: &str, first: &Answer) -> Answer {
+        if let Ok((_, Reply::Compaction(CompactionReply::Compacted { envelope, .. }))) = first {
+            // The texts are those of the request, whatever was redacted since.
+            self.envelope_for(who, KeptId::envelope(envelope.unwrap()))?;
+        }
         let Ok((revision, Reply::Context(reply))) = first else { return first.clone() };
         let reply = match reply {
             ContextReply::Assembled(it) => {
@@ -125,7 +131,7 @@ impl Model {
         kept.injections.push(injection.clone());
         let over = kept.injections.len().saturating_sub(INJECTIONS_MAX);
         kept.injections.drain(..over);
-        Ok((it.envelope, ContextReply::Injection(Box::new(injection))))
+        Ok((it.envelope, Reply::Context(ContextReply::Injection(Box::new(injection)))))
     }
 
     fn report_missing(&mut self, who: &str, it: &ReportMissing) -> Made {
@@ -143,7 +149,7 @@ impl Model {
         let ReportMissing { kind, text, envelope } = it.clone();
         let missing = Missing { id, kind, text, envelope, at, by, answer: None };
         kept.missing.push(missing.clone());
-        Ok((id, ContextReply::Missing(Box::new(missing))))
+        Ok((id, Reply::Context(ContextReply::Missing(Box::new(missing)))))
     }
 
     fn answer_missing(&mut self, who: &str, it: &AnswerMissing) -> Made {
@@ -158,7 +164,7 @@ impl Model {
             let oldest = missing.iter().position(is_past).unwrap();
             missing.remove(oldest);
         }
-        Ok((it.missing, ContextReply::Missing(Box::new(answered))))
+        Ok((it.missing, Reply::Context(ContextReply::Missing(Box::new(answered)))))
     }
 }
 

@@ -5,9 +5,10 @@
 use std::rc::Rc;
 
 use shared_context_core::{
-    Code, ContextReply, Error, Key, Line, SessionId,
+    Code, CompactionCommand, CompactionReply, ContextReply, Error, Key, Line, Reply, SessionId,
+    compact::CompactItems,
     context::{
-        AssembleContext, Assembled,
+        AssembleContext, Assembled, CompactionHeading,
         assembly::{self, Block, Heading, Previous, Request},
         kept::{Content, ENVELOPES_BYTES_MAX, ENVELOPES_MAX, KeptEnvelope, KeptId, Part},
     },
@@ -69,13 +70,41 @@ impl Model {
     pub(super) fn keep(&mut self, clock: u64, who: &str, it: &AssembleContext) -> Made {
         let number = self.context.last_envelope + 1;
         let made = self.assemble(clock, who, it, Some(number))?;
-        let bytes = document_bytes(&made.envelope);
+        self.store(&made.envelope)?;
+        let reply = ContextReply::Assembled(Box::new(made.assembled()));
+        Ok((KeptId::envelope(number), Reply::Context(reply)))
+    }
+
+    /// Compacts a conversation, and keeps an envelope with the texts of the result.
+    pub(super) fn compact(&mut self, clock: u64, who: &str, it: &CompactItems) -> Made {
+        let command = CompactionCommand::Compact(Box::new(it.clone()));
+        let mut reply = super::compaction::answer(&command)?;
+        let CompactionReply::Compacted { compaction, items, envelope, .. } = &mut reply else {
+            panic!("{reply:?} is no compaction");
+        };
+        let number = self.context.last_envelope + 1;
+        let heading = CompactionHeading {
+            number,
+            session: &SessionId::new(self.about.session.as_str()).unwrap(),
+            created_by: &participant(who),
+            now: Timestamp(clock),
+        };
+        let parts = compaction.items(items).iter().map(result_part).collect();
+        let kept = KeptEnvelope::of_compaction(it, items, compaction, &heading);
+        self.store(&KeptEnvelope { parts, ..kept })?;
+        *envelope = Some(number);
+        Ok((KeptId::envelope(number), Reply::Compaction(reply)))
+    }
+
+    /// Keeps an envelope, and removes the oldest beyond the limits.
+    fn store(&mut self, envelope: &KeptEnvelope) -> Result<(), Code> {
+        let bytes = document_bytes(envelope);
         if bytes > ENVELOPES_BYTES_MAX {
             return Err(Code::EnvelopeLimit);
         }
         let kept = Rc::make_mut(&mut self.context);
-        kept.last_envelope = number;
-        kept.envelopes.push(made.envelope.clone());
+        kept.last_envelope = envelope.number;
+        kept.envelopes.push(envelope.clone());
         self.envelope_bytes.push(bytes);
         while kept.envelopes.len() > ENVELOPES_MAX
             || self.envelope_bytes.iter().sum::<u64>() > ENVELOPES_BYTES_MAX
@@ -83,8 +112,7 @@ impl Model {
             kept.envelopes.remove(0);
             self.envelope_bytes.remove(0);
         }
-        let reply = ContextReply::Assembled(Box::new(made.assembled()));
-        Ok((KeptId::envelope(number), reply))
+        Ok(())
     }
 
     /// Assembles a context. It has an id if it gets a `number`.
@@ -97,7 +125,13 @@ impl Model {
     ) -> Result<Seen, Code> {
         let (items, entries) = self.candidates(who, it)?;
         let previous = match it.previous {
-            Some(id) => Previous::of_envelope(&self.envelope_for(who, id)?.envelope.head),
+            Some(id) => {
+                let envelope = self.envelope_for(who, id)?.envelope;
+                if envelope.is_of_compaction() {
+                    return Err(Code::MalformedRequest);
+                }
+                Previous::of_envelope(&envelope.head)
+            }
             None => Previous::default(),
         };
         let request = Request {
@@ -224,6 +258,23 @@ fn part(block: &Block, task: &str, items: &[Item], entries: &[Option<(Key, Revis
         after: block.after.clone(),
         entry: block.place.and_then(|it| entries[it].clone()),
         is_evidence: item.is_none_or(|it| it.visibility.has(Target::EvidenceExport)),
+    }
+}
+
+/// Returns the part of an envelope that is this item of the result of a compaction.
+fn result_part(item: &Item) -> Part {
+    let (digest, content) = match &item.body {
+        Body::Text(text) => (sha256(text), Content::Text(text.clone())),
+        Body::Reference { digest } => (digest.clone(), Content::Reference),
+    };
+    Part {
+        item: Some(item.id.clone()),
+        digest,
+        before: String::new(),
+        content,
+        after: String::new(),
+        entry: None,
+        is_evidence: item.visibility.has(Target::EvidenceExport),
     }
 }
 

@@ -151,7 +151,8 @@ fn write_budget(json: &mut Writer, budget: &Budget, assembly: &Assembly) {
     json.close('}');
 }
 
-fn write_item(json: &mut Writer, item: &Item) {
+/// Writes an item without its text.
+pub(crate) fn write_item(json: &mut Writer, item: &Item) {
     let time = |json: &mut Writer, name, at: Option<Timestamp>| {
         if let Some(at) = at {
             json.text(name, &at.to_string());

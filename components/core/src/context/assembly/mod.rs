@@ -34,8 +34,8 @@ use crate::{
 };
 
 pub use blocks::Block;
-pub(crate) use document::is_object;
 pub use document::{ENVELOPE_FORMAT, Heading};
+pub(crate) use document::{is_object, write_item};
 pub use rank::Ranking;
 
 /// The budget when none is given (spec 16.10).

@@ -58,6 +58,7 @@ fn each_action_has_its_notifications() {
             | AuditAction::CloseRound
             | AuditAction::RedactRounds
             | AuditAction::AssembleContext
+            | AuditAction::Compact
             | AuditAction::RecordInjection
             | AuditAction::ReportMissing
             | AuditAction::AnswerMissing

@@ -2,7 +2,7 @@
 //! conversation that is too long.
 //!
 //! They are functions of their input, so they run in this process: without a server, a session or a
-//! credential.
+//! credential. Only a compaction that is kept is sent to a server.
 
 mod local;
 mod shown;
@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::{
-    argument::{number, switch},
+    argument::{SessionName, number, switch},
+    caller::CallerArgs,
     file,
     output::{self, Output, remark},
     problem::Problem,
+    server::ServerArgs,
 };
 use transcript::Transcript;
 
@@ -28,12 +30,17 @@ Examples:
   shared-context context compact --window 200000 transcript.jsonl --dry-run
   shared-context context compact --target 8000 --task 'Fix BUG-17' - < t.jsonl
   shared-context context compact --reduce 40 transcript.jsonl --json
+  shared-context context compact --target 8000 transcript.jsonl \\
+    --keep --session ticket-7 --as subagent:review > shorter.jsonl
 
 A transcript is a line of JSON per message, with role and content: as OpenAI and
-Anthropic write it, alone or within a member message. Nothing leaves this
-machine. Decisions, constraints, open issues, the current task and the last
-changes are always kept, in their own words. If they do not fit, nothing is
-printed, and the exit code is 1.")]
+Anthropic write it, alone or within a member message. Decisions, constraints,
+open issues, the current task and the last changes are always kept, in their own
+words. If they do not fit, nothing is printed, and the exit code is 1.
+
+Nothing leaves this machine, unless --keep is given. Then the server compacts
+the transcript and keeps an envelope in the session: what became of every
+message, and the texts of the result. `evidence` shows it later.")]
 pub(crate) struct CompactArguments {
     /// The transcript; - for standard input
     #[arg(default_value = "-", hide_default_value = true)]
@@ -70,6 +77,22 @@ pub(crate) struct CompactArguments {
     dry_run: bool,
     #[command(flatten)]
     counting: Counting,
+    /// Keep an envelope of the compaction in a session, so that it can be read later. The
+    /// session counts the tokens
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_COMPACT_KEEP",
+        value_parser = switch,
+        conflicts_with = "dry_run"
+    )]
+    keep: bool,
+    /// With --keep: the session [default: that of the profile]
+    #[arg(long, env = "SHARED_CONTEXT_SESSION", value_name = "ID")]
+    session: Option<SessionName>,
+    #[command(flatten)]
+    caller: CallerArgs,
+    #[command(flatten)]
+    server: ServerArgs,
 }
 
 /// Print what a transcript must not lose: decisions, constraints, issues
@@ -137,9 +160,14 @@ pub(crate) fn compact(arguments: &CompactArguments, output: Output) -> Result<()
             ("task", task.clone().map(Into::into)),
             ("weighting", weighting.clone().map(Into::into)),
             ("dry_run", dry_run.then_some(true.into())),
+            ("keep", arguments.keep.then_some(true.into())),
         ],
     );
-    let reply = local::call(&request, counting.encoding.as_deref())?;
+    let reply = if arguments.keep {
+        arguments.on_server(request)?
+    } else {
+        local::call(&request, counting.encoding.as_deref())?
+    };
     if output.is_json {
         return output.answer(&reply, || Ok(String::new()));
     }
@@ -149,6 +177,23 @@ pub(crate) fn compact(arguments: &CompactArguments, output: Output) -> Result<()
     }
     output::note(&compacted.human(output, false));
     Output::raw(&transcript.compacted(&compacted.items))
+}
+
+impl CompactArguments {
+    /// Performs the request on the server, in the session that keeps the envelope. The session counts
+    /// the tokens.
+    fn on_server(&self, mut request: Value) -> Result<Vec<u8>, Problem> {
+        let server = self.server.server()?;
+        let named = self.session.clone().unwrap_or_default();
+        let session = &server.session(&named)?;
+        let bearer = self.caller.participant_bearer(&server, session)?;
+        // The route of the JSON tool takes less than the texts of a long transcript.
+        let path = ["v1", "sessions", session, "context", "compact"];
+        if let Some(members) = request.as_object_mut() {
+            members.remove("action");
+        }
+        server.send(&server.client.post(&path, request.to_string()), Some(&bearer))
+    }
 }
 
 /// Runs `context extract`.
@@ -216,4 +261,31 @@ fn request<const N: usize>(
     let given = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     request.extend(given);
     Value::Object(request)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        arguments: CompactArguments,
+    }
+
+    fn parsed(arguments: &[&str]) -> Result<CompactArguments, clap::Error> {
+        let arguments = ["compact"].iter().chain(arguments);
+        Command::try_parse_from(arguments).map(|it| it.arguments)
+    }
+
+    #[test]
+    fn a_compaction_is_kept_in_the_session_that_is_named() {
+        let it = parsed(&["--keep", "--session", "ticket-7", "chat.jsonl"]).unwrap();
+        assert!(it.keep && it.transcript == Path::new("chat.jsonl"));
+        assert_eq!(it.session.unwrap().id(), Some("ticket-7"));
+        let error = parsed(&["--keep", "--dry-run"]).unwrap_err();
+        assert_eq!(error.kind(), clap::error::ErrorKind::ArgumentConflict);
+    }
 }

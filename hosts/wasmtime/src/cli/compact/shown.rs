@@ -9,6 +9,8 @@ use super::super::output::{BOLD, GREEN, Output, RED, YELLOW, counted, grouped, p
 /// Reply of `compact`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Compacted {
+    /// The id of its envelope, if it is kept.
+    id: Option<String>,
     target_tokens: u64,
     before: Snapshot,
     after: Snapshot,
@@ -74,6 +76,9 @@ impl Compacted {
             grouped(self.before.items),
             counted(self.after.items, "item"),
         );
+        if let Some(id) = &self.id {
+            let _ = writeln!(text, "kept as {id}; `shared-context evidence` prints it");
+        }
         for flag in &self.flags {
             let _ = writeln!(text, "{}", output.wrapped("", "", &flag.meaning));
         }
