@@ -100,6 +100,11 @@ const SETUP: &[(&str, &str, &str)] = &[
     (
         "main",
         "subagent:a",
+        r#"{"action":"compact","items":[{"id":"m","kind":"user_message","text":"DECISION: Use NATS."}],"keep":true}"#,
+    ),
+    (
+        "main",
+        "subagent:a",
         r#"{"action":"record_injection","envelope":"ENV-1","place":"system_prompt"}"#,
     ),
     (

@@ -99,7 +99,7 @@ const COMMANDS: [(&str, &str); 51] = [
         "subagent:a",
         r#"{"action":"compact","items":[{"id":"m","kind":"user_message","text":"DECISION: Use Kafka."}],"keep":true,"request_id":"r9"}"#,
     ),
-    ("admin", r#"{"action":"export_evidence","envelope":"ENV-3"}"#),
+    ("admin", r#"{"action":"export_evidence","envelope":"ENV-2"}"#),
     ("orchestrator", r#"{"action":"read_envelope","envelope":"ENV-1"}"#),
     ("admin", r#"{"action":"export_evidence","envelope":"ENV-1"}"#),
     (
@@ -249,8 +249,10 @@ fn reading_command(name: &str) -> Option<(&'static str, String)> {
             Some(("subagent:a", action))
         }
         "a" => match rest.split_once('/') {
-            Some(("e", _)) => {
-                Some(("admin", r#"{"action":"read_envelope","envelope":"ENV-1"}"#.to_owned()))
+            Some(("e", number)) => {
+                let number = u64::from_str_radix(number, 16).unwrap_or_default();
+                let read = format!(r#"{{"action":"read_envelope","envelope":"ENV-{number}"}}"#);
+                Some(("admin", read))
             }
             Some(("m", _)) => action("list_missing"),
             // The numbers and the injections.
