@@ -3,7 +3,7 @@
 //!
 //! Its list lacked two actions: nothing compared it with the declarations.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use std::{collections::BTreeSet, fs};
 

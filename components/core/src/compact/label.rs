@@ -272,7 +272,9 @@ mod tests {
     fn labelled(older: &[&str], last: &str) -> String {
         let (oldest, more) = older.split_first().unwrap();
         let mut repeated = Repeated::new(oldest, say_the_same(oldest, last));
-        more.iter().for_each(|it| repeated.push(it, say_the_same(it, last)));
+        for it in more {
+            repeated.push(it, say_the_same(it, last));
+        }
         repeated.labelled(last)
     }
 
