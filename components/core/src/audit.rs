@@ -4,9 +4,11 @@
 use std::{collections::BTreeMap, fmt};
 
 use crate::{
+    Error,
     key::{Key, Label, Line},
     kv::Revision,
     participant::Participant,
+    pattern::ParticipantPattern,
     scope::Scope,
     time::Timestamp,
     tokens::Tokens,
@@ -28,12 +30,47 @@ pub struct AuditRecord {
     pub at: Timestamp,
     /// The changed entry; `None` for an action on the whole scope.
     pub entry: Option<AuditEntry>,
-    /// The snapshot of the action.
-    pub label: Option<Label>,
+    /// What the action was done to, if that is no entry and no round.
+    pub label: Option<Subject>,
     /// The reason, for actions that require one.
     pub reason: Option<Line>,
     /// The round of the action.
     pub round: Option<u64>,
+}
+
+/// The name of what an action was done to: the label of a snapshot, an id of the context pipeline,
+/// or the address of a packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject(String);
+
+impl Subject {
+    /// Creates the name of a packet: its address.
+    pub(crate) fn address(address: &str) -> Self {
+        Self(address.to_owned())
+    }
+
+    /// Parses a name: a label, or a pattern of participants.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] if `text` is neither.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        match ParticipantPattern::parse(text) {
+            Ok(it) => Ok(Self(it.as_str().to_owned())),
+            Err(_) => Label::parse(text).map(Self::from),
+        }
+    }
+
+    /// Returns the name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Label> for Subject {
+    fn from(label: Label) -> Self {
+        Self(label.as_str().to_owned())
+    }
 }
 
 /// A changed entry, without its value.
@@ -124,6 +161,16 @@ audit_actions! {
     ReportMissing "report_missing": Info, Entry;
     /// Answered missing context.
     AnswerMissing "answer_missing": Info, Entry;
+    /// Wrote a packet, or the next version of one.
+    GeneratePacket "context_generate": Info, Entry;
+    /// Edited a packet.
+    EditPacket "context_edit": Info, Entry;
+    /// Read a version of a packet for the first time, or reported a gap by a read.
+    ReadPacket "context_read": Info, Entry;
+    /// Gave feedback on a packet.
+    GivePacketFeedback "context_feedback": Info, Entry;
+    /// Removed a packet.
+    ClearPacket "context_clear": Info, Entry;
     /// Created the session.
     CreateSession "create_session": Notice, Everything;
     /// Created the session from an exported document.
@@ -143,6 +190,19 @@ audit_actions! {
 }
 
 impl AuditAction {
+    /// Returns true for an action on a packet, whose address only its receiver and the orchestrator
+    /// may know.
+    pub(crate) fn is_of_packets(self) -> bool {
+        matches!(
+            self,
+            Self::GeneratePacket
+                | Self::EditPacket
+                | Self::ReadPacket
+                | Self::GivePacketFeedback
+                | Self::ClearPacket
+        )
+    }
+
     /// Returns the action with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == name)

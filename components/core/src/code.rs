@@ -16,7 +16,7 @@ pub enum Code {
     InvalidPath,
     /// See [`Error::FormatTooNew`].
     FormatTooNew,
-    /// See [`Error::DocumentAltered`].
+    /// See [`Error::DocumentAltered`] and [`Error::PacketAltered`].
     DocumentAltered,
     /// See [`Error::SessionNotFound`].
     SessionNotFound,
@@ -52,6 +52,8 @@ pub enum Code {
     EnvelopeNotFound,
     /// See [`Error::MissingNotFound`].
     MissingNotFound,
+    /// See [`Error::PacketNotFound`].
+    PacketNotFound,
     /// See [`Error::KeyNotFound`].
     KeyNotFound,
     /// See [`RoundError::PathNotFound`].
@@ -64,10 +66,12 @@ pub enum Code {
     ValueTooLarge,
     /// See [`Error::SensitiveValue`].
     SensitiveValue,
-    /// See [`Error::BudgetTooSmall`].
+    /// See [`Error::BudgetTooSmall`] and [`Error::PacketTooSmall`].
     BudgetTooSmall,
     /// See [`Error::TargetUnreachable`].
     TargetUnreachable,
+    /// See [`Error::FeedbackGiven`].
+    FeedbackGiven,
     /// See [`Error::VersionConflict`].
     VersionConflict,
     /// See [`RoundError::IdentityConflict`].
@@ -80,6 +84,8 @@ pub enum Code {
     StateTooLarge,
     /// See [`Error::EnvelopeLimit`].
     EnvelopeLimit,
+    /// See [`Error::PacketLimit`].
+    PacketLimit,
     /// See [`Error::Unread`], [`Error::Unstored`], [`Error::InDoubt`] and
     /// [`Error::Overtaken`].
     StorageUnavailable,
@@ -87,7 +93,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 41] = [
         Self::Unauthenticated,
         Self::MalformedRequest,
         Self::InvalidKey,
@@ -111,6 +117,7 @@ impl Code {
         Self::DeltaNotFound,
         Self::EnvelopeNotFound,
         Self::MissingNotFound,
+        Self::PacketNotFound,
         Self::KeyNotFound,
         Self::PathNotFound,
         Self::PathExists,
@@ -119,12 +126,14 @@ impl Code {
         Self::SensitiveValue,
         Self::BudgetTooSmall,
         Self::TargetUnreachable,
+        Self::FeedbackGiven,
         Self::VersionConflict,
         Self::IdentityConflict,
         Self::StoreFull,
         Self::RoundFull,
         Self::StateTooLarge,
         Self::EnvelopeLimit,
+        Self::PacketLimit,
         Self::StorageUnavailable,
     ];
 
@@ -155,6 +164,9 @@ impl Code {
             Self::EnvelopeNotFound => "ENVELOPE_NOT_FOUND",
             Self::MissingNotFound => "MISSING_NOT_FOUND",
             Self::EnvelopeLimit => "ENVELOPE_LIMIT",
+            Self::PacketNotFound => "PACKET_NOT_FOUND",
+            Self::PacketLimit => "PACKET_LIMIT",
+            Self::FeedbackGiven => "FEEDBACK_GIVEN",
             Self::TokenizerUnavailable => "TOKENIZER_UNAVAILABLE",
             Self::KeyNotFound => "KEY_NOT_FOUND",
             Self::PathNotFound => "PATH_NOT_FOUND",
@@ -201,6 +213,9 @@ impl Code {
             Self::EnvelopeNotFound => "there is no such envelope, or no longer",
             Self::MissingNotFound => "there is no such missing context, or no longer",
             Self::EnvelopeLimit => "the session keeps no more of the context pipeline",
+            Self::PacketNotFound => "there is no such packet, or no longer",
+            Self::PacketLimit => "the session keeps no more packets",
+            Self::FeedbackGiven => "this version of the packet has feedback already",
             Self::KeyNotFound => "the key does not exist",
             Self::PathNotFound => "there is no such place in the state",
             Self::PathExists => "the state has this place already, with another value",

@@ -9,6 +9,7 @@ use crate::{
     context,
     key::{Key, Label, Line, Prefix, RequestId},
     kv::Revision,
+    packets,
     participant::Participant,
     pattern::KeyPattern,
     portable::Portable,
@@ -115,6 +116,8 @@ pub enum Command {
     Rounds(rounds::Command),
     /// An operation of the context pipeline.
     Context(context::Command),
+    /// An operation on packets.
+    Packets(packets::Command),
     /// An operation of compaction.
     Compaction(compact::Command),
     /// Replaces the values of a key with their digests, in every place they are stored.
@@ -166,7 +169,8 @@ pub enum Command {
     Named {
         /// The name.
         request_id: RequestId,
-        /// The command: one that creates, archives or revokes, or changes snapshots or redacts.
+        /// The command: one that creates, archives or revokes, changes snapshots or redacts, or changes
+        /// what is kept of the context pipeline or of packets.
         command: Box<Self>,
     },
 }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use crate::{
     Error,
     namespace::Namespace,
+    packets::{self, Depth, PacketConfig},
     scope::ProjectId,
     store::{
         Limits,
@@ -39,6 +40,8 @@ pub struct Config {
     /// True if a value that looks like a credential or personal data is rejected instead of stored
     /// with a warning.
     pub rejects_secrets: bool,
+    /// How packets are written.
+    pub packet: PacketConfig,
 }
 
 /// A change of a configuration. What is `None` stays as it is.
@@ -74,10 +77,47 @@ pub struct ConfigChange {
     pub tools: Option<Vec<String>>,
     /// True if values that look like secrets are rejected.
     pub rejects_secrets: Option<bool>,
+    /// How packets are written; `Some(None)` for the defaults.
+    pub packet: Option<Option<PacketConfigChange>>,
+}
+
+/// A change of how packets are written. What is `None` stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PacketConfigChange {
+    /// The depth of a packet whose request names none.
+    pub default_depth: Option<Depth>,
+    /// The budget of a minimal packet.
+    pub minimal: Option<Tokens>,
+    /// The budget of a standard packet.
+    pub standard: Option<Tokens>,
+    /// The budget of a deep packet.
+    pub deep: Option<Tokens>,
+    /// True if a credential that is minted for a task comes with a packet.
+    pub auto_generate: Option<bool>,
+    /// True if feedback counts in the statistics.
+    pub track_efficiency: Option<bool>,
+    /// True if a packet is removed once its receiver gave feedback.
+    pub auto_cleanup: Option<bool>,
+}
+
+impl PacketConfigChange {
+    fn apply(&self, old: &PacketConfig) -> PacketConfig {
+        let PacketConfig { default_depth, mut budgets, .. } = *old;
+        budgets.minimal = self.minimal.unwrap_or(budgets.minimal);
+        budgets.standard = self.standard.unwrap_or(budgets.standard);
+        budgets.deep = self.deep.unwrap_or(budgets.deep);
+        PacketConfig {
+            default_depth: self.default_depth.unwrap_or(default_depth),
+            budgets,
+            auto_generate: self.auto_generate.unwrap_or(old.auto_generate),
+            track_efficiency: self.track_efficiency.unwrap_or(old.track_efficiency),
+            auto_cleanup: self.auto_cleanup.unwrap_or(old.auto_cleanup),
+        }
+    }
 }
 
 /// The names of the sets of tools.
-pub const TOOL_SETS: [&str; 2] = ["shared_context", "delta_rounds"];
+pub const TOOL_SETS: [&str; 3] = ["shared_context", "delta_rounds", "context_packets"];
 
 /// The amount of history, snapshots and changes that a session retains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +194,11 @@ impl Config {
             project: change.project.unwrap_or(self.project),
             tools: change.tools.unwrap_or(self.tools),
             rejects_secrets: change.rejects_secrets.unwrap_or(self.rejects_secrets),
+            packet: match &change.packet {
+                None => self.packet,
+                Some(None) => PacketConfig::default(),
+                Some(Some(change)) => change.apply(&self.packet),
+            },
         }
     }
 
@@ -203,6 +248,7 @@ impl Config {
                 )));
             }
         }
+        check_packet(&self.packet)?;
         let Some(namespace) = &self.namespace else { return Ok(()) };
         namespace.check()?;
         match namespace.keys.iter().find(|it| it.key.prefix().is_some()) {
@@ -213,6 +259,13 @@ impl Config {
             _ => Ok(()),
         }
     }
+}
+
+fn check_packet(it: &PacketConfig) -> Result<(), Error> {
+    Depth::ALL.into_iter().try_for_each(|depth| {
+        let member = format!("config.packet.budgets.{}", depth.as_str());
+        packets::check_budget(&member, it.budgets.of(depth))
+    })
 }
 
 fn in_range(member: &str, value: u32, range: &RangeInclusive<u32>) -> Result<(), Error> {

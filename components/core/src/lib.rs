@@ -74,6 +74,7 @@ pub mod reply;
 pub mod text;
 pub mod weight;
 
+pub mod packets;
 pub mod rounds;
 pub mod store;
 
@@ -97,6 +98,7 @@ pub use context::{Command as ContextCommand, Reply as ContextReply};
 pub use error::Error;
 pub use execute::{execute, refuse};
 pub use key::{Key, Label, Line, Prefix, RequestId};
+pub use packets::{Command as PacketsCommand, Reply as PacketsReply};
 pub use participant::{Caller, Credential, Participant, Role};
 pub use reply::{Outcome, Reply};
 pub use rounds::{

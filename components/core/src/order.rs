@@ -35,6 +35,27 @@ pub(crate) fn set<T: Ord>(items: impl Iterator<Item = T>) -> BTreeSet<T> {
     set
 }
 
+/// Changes what a list, which is sorted by its keys, has for a key; without anything, the default.
+/// A tree for each type of key and value takes more code than such a list.
+pub(crate) fn entry<K: Ord, V: Default>(
+    list: &mut Vec<(K, V)>,
+    key: K,
+    change: impl FnOnce(&mut V),
+) {
+    match list.binary_search_by(|it| it.0.cmp(&key)) {
+        Ok(place) => {
+            if let Some(it) = list.get_mut(place) {
+                change(&mut it.1);
+            }
+        }
+        Err(place) => {
+            let mut value = V::default();
+            change(&mut value);
+            list.insert(place, (key, value));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +66,14 @@ mod tests {
         let by_length = sorted(words, |a, b| a.len().cmp(&b.len()));
         assert_eq!(by_length, ["a", "b", "bb", "cc", "aa"]);
         assert!(sorted(Vec::<u8>::new(), Ord::cmp).is_empty());
+    }
+
+    #[test]
+    fn entries_stay_in_the_order_of_their_keys() {
+        let mut counts: Vec<(&str, u32)> = Vec::new();
+        for word in ["b", "a", "c", "a"] {
+            entry(&mut counts, word, |it| *it += 1);
+        }
+        assert_eq!(counts, [("a", 2), ("b", 1), ("c", 1)]);
     }
 }

@@ -152,6 +152,13 @@ impl Participants {
         self.position(participant).is_some()
     }
 
+    /// Returns true if one of the patterns matches every participant that `pattern` matches, for
+    /// certain.
+    pub fn has_all(&self, pattern: &str) -> bool {
+        // A `*` in the text is only matched by a `*`, which matches what stands for it, too.
+        self.is_everyone() || self.0.iter().any(|it| matches(&it.0, pattern))
+    }
+
     /// Returns the index of the first pattern that matches `participant`.
     pub fn position(&self, participant: &Participant) -> Option<usize> {
         if self.is_everyone() {

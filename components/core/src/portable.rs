@@ -9,6 +9,7 @@ use crate::{
     context::kept::KeptContext,
     key::Key,
     kv::Revision,
+    packets::kept::KeptPackets,
     rounds::RoundHistory,
     scope::SessionId,
     store::{Entry, history::Version, snapshot::Snapshot},
@@ -36,6 +37,8 @@ pub struct Portable {
     pub rounds: RoundHistory,
     /// What it keeps of the context pipeline.
     pub context: KeptContext,
+    /// What it keeps of packets.
+    pub packets: KeptPackets,
     /// The values of all versions, by key and the revision that wrote them.
     pub values: BTreeMap<(Key, Revision), String>,
 }

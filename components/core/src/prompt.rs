@@ -93,6 +93,20 @@ The agents of this session agree on one JSON state in rounds: read the state fir
 is open, propose deltas with the reason for each; closing the round merges them.
 ";
 
+/// What a worker needs to know of packets.
+const PACKETS_OF_AGENTS: &str = "\
+You may have a packet, what is known for your task. Begin with context_packets, action context_read;
+follow its constraints, and do not decide again what it has decided. If you lack something, ask with
+context_query. At the end send context_feedback: what you lacked, what you did not use, the outcome.
+";
+
+/// What the orchestrator needs to know of packets.
+const PACKETS_OF_ORCHESTRATORS: &str = "\
+Before you launch a subagent, give it a packet: context_packets_manage, action context_generate, with
+its task, its address and a depth (minimal for a simple task, deep for a risky one). Tell the subagent
+to read its packet first. Afterwards context_stats shows what packets of that kind lacked.
+";
+
 /// The level of detail of the key conventions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Conventions {
@@ -113,8 +127,8 @@ const FORMS: [(&str, Conventions, &str, &str); 6] = [
     ("key conventions", Conventions::None, DISCIPLINE_BRIEF, READING_BRIEF),
 ];
 
-/// Renders the prompt for `participant`, which is limited to the `granted` keys. Uses the
-/// longest form that fits `max_tokens`, as counted by `count`.
+/// Renders the prompt for `participant`, which is limited to the `granted` keys, in a session that
+/// offers the sets of `tools`. Uses the longest form that fits `max_tokens`, as counted by `count`.
 ///
 /// # Errors
 ///
@@ -124,13 +138,13 @@ pub fn render(
     participant: &Participant,
     granted: &KeyPatterns,
     namespace: &Namespace,
-    has_rounds: bool,
+    tools: &[String],
     count: impl Fn(&str) -> Result<Tokens, Error>,
     max_tokens: Tokens,
 ) -> Result<Rendered, Error> {
     let mut left_out = Vec::new();
     let mut longer = String::new();
-    let opening = opening(participant, granted, has_rounds);
+    let opening = opening(participant, granted, tools);
     for (step, conventions, discipline, reading) in FORMS {
         let keys = keys(namespace, granted, conventions);
         let text = [opening.clone(), keys, discipline.to_owned()]
@@ -156,7 +170,7 @@ pub fn render(
 }
 
 /// Returns the participant's identity and the instructions for its role and credential.
-fn opening(participant: &Participant, granted: &KeyPatterns, has_rounds: bool) -> String {
+fn opening(participant: &Participant, granted: &KeyPatterns, tools: &[String]) -> String {
     let who = match participant.role() {
         Role::Orchestrator => {
             "You are the orchestrator. Your session has a working memory that you share with the \
@@ -193,8 +207,14 @@ fn opening(participant: &Participant, granted: &KeyPatterns, has_rounds: bool) -
         ),
         _ => String::new(),
     };
-    let rounds = if has_rounds && granted.is_every_key() { ROUNDS } else { "" };
-    format!("{name}{who}\n{limit}{own}{rounds}")
+    let has = |set: &str| tools.iter().any(|it| it == set);
+    let rounds = if has("delta_rounds") && granted.is_every_key() { ROUNDS } else { "" };
+    let packets = match participant.role() {
+        Role::Agent if has("context_packets") => PACKETS_OF_AGENTS,
+        Role::Orchestrator if has("context_packets") => PACKETS_OF_ORCHESTRATORS,
+        _ => "",
+    };
+    format!("{name}{who}\n{limit}{own}{rounds}{packets}")
 }
 
 /// Returns the conventions for `granted` keys as in spec 6.1, or an empty text if there
@@ -233,9 +253,44 @@ mod tests {
     }
 
     fn rendered_for(who: &str, keys: &[&str], max_tokens: u32) -> Result<Rendered, Error> {
+        rendered_with(who, keys, &[], max_tokens)
+    }
+
+    fn rendered_with(
+        who: &str,
+        keys: &[&str],
+        tools: &[&str],
+        max_tokens: u32,
+    ) -> Result<Rendered, Error> {
         let (who, keys) = (Participant::parse(who)?, KeyPatterns::parse(keys)?);
+        let tools: Vec<String> = tools.iter().map(|it| (*it).to_owned()).collect();
         let count = |text: &str| Ok(crate::tokens::approximate(text));
-        render(&who, &keys, &Namespace::template(), false, count, Tokens(max_tokens))
+        render(&who, &keys, &Namespace::template(), &tools, count, Tokens(max_tokens))
+    }
+
+    /// A text about tools that nobody lists sends an agent to calls that fail.
+    #[test]
+    fn sets_of_tools_are_explained_where_they_are_offered() {
+        let tools = ["delta_rounds", "context_packets"];
+        let text = |who, keys: &[&str], tools: &[&str]| {
+            let it = rendered_with(who, keys, tools, PROMPT_TOKENS_DEFAULT.0).unwrap();
+            assert_eq!(it.left_out, Vec::<&str>::new(), "{who}");
+            it.text
+        };
+        let (worker, orchestrator) = ("subagent:root-cause_analysis:3", "orchestrator");
+        for (set, of_worker, of_orchestrator) in [
+            ("delta_rounds", "propose deltas", "propose deltas"),
+            ("context_packets", "action context_read", "action context_generate"),
+        ] {
+            for (who, part) in [(worker, of_worker), (orchestrator, of_orchestrator)] {
+                assert!(text(who, &[], &tools).contains(part), "{who} {set}");
+                assert!(text(who, &[], &[set]).contains(part), "{who} {set}");
+                assert!(!text(who, &[], &[]).contains(part), "{who} {set}");
+            }
+        }
+        assert!(!text("admin", &[], &tools).contains("context_packets"));
+        let limited = text(worker, &["findings_*"], &tools);
+        assert!(limited.contains("action context_read") && !limited.contains("deltas"));
     }
 
     #[test]

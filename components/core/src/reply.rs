@@ -7,6 +7,7 @@ use crate::{
     context::{self, RenderedContext},
     key::{Key, Label},
     kv::Revision,
+    packets,
     portable::Portable,
     prompt::Rendered,
     rounds,
@@ -87,6 +88,8 @@ pub enum Reply {
     RenderedContext(RenderedContext),
     /// The reply to `Context`.
     Context(context::Reply),
+    /// The reply to `Packets`.
+    Packets(packets::Reply),
     /// The reply to `Compaction`.
     Compaction(compact::Reply),
     /// The reply to `Prompt`.

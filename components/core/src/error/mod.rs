@@ -130,6 +130,35 @@ pub enum Error {
         /// The limit, and what to do.
         message: String,
     },
+    /// The packet does not exist, is no longer kept, or is not for this reader.
+    PacketNotFound {
+        /// The address or the version that was asked for.
+        packet: String,
+    },
+    /// What is to be kept exceeds a limit of packets.
+    PacketLimit {
+        /// The limit, and what to do.
+        message: String,
+    },
+    /// This version of a packet has feedback already.
+    FeedbackGiven {
+        /// The version.
+        version: u32,
+    },
+    /// The goal of a packet, or an edited packet, does not fit its budget.
+    PacketTooSmall {
+        /// The budget.
+        budget: Tokens,
+        /// The least budget that suffices.
+        needed: Tokens,
+        /// Whether the packet was edited.
+        is_edited: bool,
+    },
+    /// A packet is not what its checksum says.
+    PacketAltered {
+        /// The places that differ, as JSON pointers, if the packet is known.
+        differences: Vec<String>,
+    },
     /// The session's tokenizer is not available on this host.
     TokenizerUnavailable {
         /// The encoding it needs.
@@ -252,7 +281,7 @@ impl Error {
             Self::Forbidden { .. } | Self::KeyNotGranted { .. } => Code::Forbidden,
             Self::RequestIdReused => Code::RequestIdReused,
             Self::FormatTooNew { .. } => Code::FormatTooNew,
-            Self::DocumentAltered { .. } => Code::DocumentAltered,
+            Self::DocumentAltered { .. } | Self::PacketAltered { .. } => Code::DocumentAltered,
             Self::ChangesTruncated { .. } => Code::ChangesTruncated,
             Self::SnapshotNotFound { .. } => Code::SnapshotNotFound,
             Self::SnapshotExists { .. } => Code::SnapshotExists,
@@ -260,13 +289,16 @@ impl Error {
             Self::EnvelopeNotFound { .. } => Code::EnvelopeNotFound,
             Self::MissingNotFound { .. } => Code::MissingNotFound,
             Self::EnvelopeLimit { .. } => Code::EnvelopeLimit,
+            Self::PacketNotFound { .. } => Code::PacketNotFound,
+            Self::PacketLimit { .. } => Code::PacketLimit,
+            Self::FeedbackGiven { .. } => Code::FeedbackGiven,
             Self::TokenizerUnavailable { .. } => Code::TokenizerUnavailable,
             Self::InBatch { error, .. } => error.code(),
             Self::Round(error) => error.code(),
             Self::KeyNotFound { .. } => Code::KeyNotFound,
             Self::ValueTooLarge { .. } => Code::ValueTooLarge,
             Self::SensitiveValue { .. } => Code::SensitiveValue,
-            Self::BudgetTooSmall { .. } => Code::BudgetTooSmall,
+            Self::BudgetTooSmall { .. } | Self::PacketTooSmall { .. } => Code::BudgetTooSmall,
             Self::TargetUnreachable { .. } => Code::TargetUnreachable,
             Self::VersionConflict { .. } => Code::VersionConflict,
             Self::StoreFull { .. } => Code::StoreFull,
@@ -315,7 +347,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unauthenticated { reason } => f.write_str(reason),
-            Self::Malformed { message } | Self::EnvelopeLimit { message } => f.write_str(message),
+            Self::Malformed { message }
+            | Self::EnvelopeLimit { message }
+            | Self::PacketLimit { message } => f.write_str(message),
             Self::InvalidKey { key, has_prefix } => invalid_key(f, key, *has_prefix),
             Self::SessionNotFound { session: id } => absent(f, "session", id),
             Self::ProjectNotFound { project: id } => absent(f, "project", id),
@@ -379,6 +413,29 @@ impl fmt::Display for Error {
                 "there is no missing context {id}, or it is no longer kept; list_missing has those \
                  there are"
             ),
+            Self::PacketNotFound { packet } => write!(
+                f,
+                "there is no packet {packet:?} for you, or it is no longer kept; list_packets has \
+                 those there are, and the orchestrator makes one with context_generate"
+            ),
+            Self::FeedbackGiven { version } => write!(
+                f,
+                "version {version} of this packet has feedback already; give feedback once, at \
+                 the end of the task"
+            ),
+            Self::PacketTooSmall { budget, needed, is_edited: false } => write!(
+                f,
+                "the task and its goal need a budget of {} or more, the packet has {}; raise the \
+                 budget, or say the task in fewer words",
+                needed.0, budget.0
+            ),
+            Self::PacketTooSmall { budget, needed, is_edited: true } => write!(
+                f,
+                "the edited packet has {needed}, its budget is {}; remove a statement, or \
+                 generate it with a larger budget",
+                budget.0
+            ),
+            Self::PacketAltered { differences } => altered(f, differences),
             Self::TokenizerUnavailable { encoding } => write!(
                 f,
                 "this session counts tokens as {encoding}, which this host cannot; \
@@ -428,6 +485,16 @@ impl fmt::Display for Error {
             Self::InDoubt(_) => f.write_str(IN_DOUBT),
         }
     }
+}
+
+/// Writes that a packet was altered, and where.
+fn altered(f: &mut fmt::Formatter<'_>, differences: &[String]) -> fmt::Result {
+    f.write_str("the packet is not what its checksum says")?;
+    for (nth, pointer) in differences.iter().take(10).enumerate() {
+        let shown: String = pointer.chars().take(200).collect();
+        write!(f, "{}{shown}", if nth == 0 { ": it differs at " } else { ", " })?;
+    }
+    f.write_str("; read it again with context_read")
 }
 
 /// Writes which limit the store would exceed, and which entries are the largest.

@@ -4,22 +4,22 @@ use crate::count::narrow;
 
 /// The start of a line, taken apart.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head<'a> {
+pub(crate) struct Head<'a> {
     /// The time in brackets.
-    pub(super) said_at: Option<&'a str>,
+    pub(crate) said_at: Option<&'a str>,
     /// The speaker before a colon.
-    pub(super) speaker: Option<&'a str>,
+    pub(crate) speaker: Option<&'a str>,
     /// The first byte of the rest of the line.
-    pub(super) rest: usize,
+    pub(crate) rest: usize,
 }
 
 /// A line, and its first byte in the text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line<'a> {
-    pub(super) number: u32,
-    pub(super) start: usize,
-    pub(super) text: &'a str,
-    pub(super) is_fenced: bool,
+pub(crate) struct Line<'a> {
+    pub(crate) number: u32,
+    pub(crate) start: usize,
+    pub(crate) text: &'a str,
+    pub(crate) is_fenced: bool,
 }
 
 /// The longest name of a speaker, in bytes.
@@ -27,7 +27,7 @@ const SPEAKER_BYTES_MAX: usize = 40;
 
 /// Reads what stands before the first word: bullets, numbers, bold marks, a time, a speaker.
 /// `is_label` tells labels such as `Decision` from speakers.
-pub(super) fn head(line: &str, is_label: impl Fn(&str) -> bool) -> Head<'_> {
+pub(crate) fn head(line: &str, is_label: impl Fn(&str) -> bool) -> Head<'_> {
     let mut head = Head::default();
     let mut rest = skip_bullet(line);
     if let Some((time, after)) = rest.strip_prefix('[').and_then(|it| it.split_once(']'))
@@ -84,7 +84,7 @@ pub(super) fn skip_bullet(text: &str) -> &str {
 }
 
 /// Returns the lines of a text, without their line breaks.
-pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
+pub(crate) fn lines(text: &str) -> Vec<Line<'_>> {
     let fenced = fenced(text);
     let mut start: usize = 0;
     let mut lines = Vec::new();
@@ -143,7 +143,7 @@ fn fence(line: &str) -> Option<(char, usize, bool)> {
 }
 
 /// Returns the ends of the sentences of `text`, in bytes.
-pub(super) fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
+pub(crate) fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
     let mut chars = text.char_indices().peekable();
     let mut is_done = text.is_empty();
     std::iter::from_fn(move || {

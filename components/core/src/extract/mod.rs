@@ -13,7 +13,7 @@
 pub(crate) mod claim;
 mod fact;
 mod form;
-mod line;
+pub(crate) mod line;
 mod marks;
 mod scan;
 mod supersede;
@@ -111,6 +111,18 @@ pub fn extract(items: &[Item], from: Position) -> Extraction {
     supersede::resolve(&mut found.facts, &resolutions, items.len().saturating_sub(1));
     supersede::supersede(&mut found.facts);
     found
+}
+
+/// Returns who says what an item says: the source if it told, else as its kind implies.
+pub(crate) fn authority(item: &Item) -> Authority {
+    scan::authority(item)
+}
+
+/// Returns the text of a fact without the label at its start, such as `DECISION:`.
+pub(crate) fn unlabelled(text: &str) -> &str {
+    let Some((_, label)) = form::label_of(text) else { return text };
+    let rest = text.strip_prefix(label).unwrap_or(text);
+    rest.trim_start_matches(['*', ' ', ':', '\t'])
 }
 
 /// Settles the last question of the model: a person said something after it.

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::format_1;
 use crate::{
     Error,
-    audit::{AuditAction, AuditEntry, AuditRecord},
+    audit::{AuditAction, AuditEntry, AuditRecord, Subject},
     kv::Revision,
     pattern::Participants,
     row::{
-        damaged, decode_either, encode, list_to_store, stored_key, stored_label, stored_line,
-        stored_list, stored_participant,
+        damaged, decode_either, encode, list_to_store, stored_key, stored_line, stored_list,
+        stored_participant,
     },
     scope::{Scope, SessionId},
     time::Timestamp,
@@ -109,7 +109,7 @@ impl StoredChange {
                 participant: stored_participant(&it.participant)?,
                 at,
                 entry: entry.transpose()?,
-                label: label.map(stored_label).transpose()?,
+                label: label.map(Subject::parse).transpose().map_err(damaged)?,
                 reason: it.reason.as_deref().map(stored_line).transpose()?,
                 round: round.map(str::parse).transpose().map_err(damaged)?,
             };

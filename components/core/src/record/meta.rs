@@ -7,6 +7,7 @@ use crate::{
     Error,
     config::{Config, Retention},
     kv::Revision,
+    packets::{Budgets, Depth, PacketConfig},
     row::{damaged, decode_either, whole},
     scope::ProjectId,
     store::{Limits, Totals, expiry::Ttl},
@@ -23,6 +24,10 @@ const FORMAT_WITH_PROJECT: u8 = 4;
 /// The format of `meta` that also has the sets of tools and whether secrets are rejected. It is only
 /// written for sessions that have either.
 const FORMAT_WITH_TOOLS: u8 = 5;
+
+/// The format of `meta` that also has how packets are written. It is only written for sessions that
+/// do not write them by the defaults.
+const FORMAT_WITH_PACKETS: u8 = 6;
 
 /// The metadata of a session, which every request loads.
 #[expect(clippy::struct_excessive_bools, reason = "each says another thing of the session")]
@@ -65,6 +70,7 @@ pub(crate) struct Meta {
     pub(crate) project: Option<ProjectId>,
     pub(crate) tools: Vec<String>,
     pub(crate) rejects_secrets: bool,
+    pub(crate) packet: PacketConfig,
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "as in Meta")]
@@ -102,6 +108,31 @@ pub(super) struct RetentionRecord {
     history_bytes_max: u32,
     snapshots_max: u32,
     changes_max: u32,
+}
+
+/// How packets are written: depth, budgets by depth, and the three switches.
+type PacketRecord = (String, (u32, u32, u32), (bool, bool, bool));
+
+fn packet_record(it: &PacketConfig) -> PacketRecord {
+    let Budgets { minimal, standard, deep } = it.budgets;
+    let switches = (it.auto_generate, it.track_efficiency, it.auto_cleanup);
+    (it.default_depth.as_str().to_owned(), (minimal.0, standard.0, deep.0), switches)
+}
+
+fn stored_packet((depth, budgets, switches): PacketRecord) -> Result<PacketConfig, Error> {
+    let (minimal, standard, deep) = budgets;
+    let (auto_generate, track_efficiency, auto_cleanup) = switches;
+    Ok(PacketConfig {
+        default_depth: Depth::parse(&depth).map_err(damaged)?,
+        budgets: Budgets {
+            minimal: Tokens(minimal),
+            standard: Tokens(standard),
+            deep: Tokens(deep),
+        },
+        auto_generate,
+        track_efficiency,
+        auto_cleanup,
+    })
 }
 
 impl From<Retention> for RetentionRecord {
@@ -162,6 +193,7 @@ impl Meta {
             project: config.project.clone(),
             tools: config.tools.clone(),
             rejects_secrets: config.rejects_secrets,
+            packet: config.packet.clone(),
         }
     }
 
@@ -176,6 +208,7 @@ impl Meta {
         self.project.clone_from(&config.project);
         self.tools.clone_from(&config.tools);
         self.rejects_secrets = config.rejects_secrets;
+        self.packet.clone_from(&config.packet);
     }
 
     /// Returns the revision of the session when its bucket has `bucket`.
@@ -218,6 +251,17 @@ impl Meta {
         };
         let project = self.project.as_ref().map(ProjectId::as_str);
         match project {
+            _ if self.packet != PacketConfig::default() => postcard::to_extend(
+                &(
+                    record,
+                    self.weight,
+                    project,
+                    &self.tools,
+                    self.rejects_secrets,
+                    packet_record(&self.packet),
+                ),
+                vec![FORMAT_WITH_PACKETS],
+            ),
             _ if self.rejects_secrets || !self.tools.is_empty() => postcard::to_extend(
                 &(record, self.weight, project, &self.tools, self.rejects_secrets),
                 vec![FORMAT_WITH_TOOLS],
@@ -232,6 +276,7 @@ impl Meta {
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
         type Stored = (MetaRecord, Option<u64>, Option<String>, Vec<String>, bool);
+        let mut packet = PacketConfig::default();
         let (it, weight, project, tools, rejects_secrets): Stored = match bytes.split_first() {
             Some((&FORMAT, rest)) => {
                 let (it, weight) = whole(rest)?;
@@ -242,6 +287,11 @@ impl Meta {
                 (it, weight, Some(project), Vec::new(), false)
             }
             Some((&FORMAT_WITH_TOOLS, rest)) => whole(rest)?,
+            Some((&FORMAT_WITH_PACKETS, rest)) => {
+                let (it, weight, project, tools, rejects_secrets, stored) = whole(rest)?;
+                packet = stored_packet(stored)?;
+                (it, weight, project, tools, rejects_secrets)
+            }
             _ => {
                 let it = decode_either::<_, format_1::MetaRecord>(bytes)?;
                 (it, None, None, Vec::new(), false)
@@ -279,6 +329,7 @@ impl Meta {
             project: project.map(project_id).transpose()?,
             tools,
             rejects_secrets,
+            packet,
         })
     }
 }

@@ -5,12 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{Meta, decode_snapshot_info, encode_snapshot_info, entry::EntryRecord, format_1};
 use crate::{
-    Command, CompactionCommand, CompactionReply, ContextReply, Error, RoundsReply,
+    Command, CompactionCommand, CompactionReply, ContextReply, Error, PacketsReply, RoundsReply,
+    budget::Reason,
     command::{Batch, Condition, Delete, Write, WriteOptions},
     config::Config,
     context::{kept::KeptId, rows},
     key::{Key, Line},
     kv::{Change, Revision},
+    packets::{self, Address, Report},
     reply::{BatchWritten, Deleted, Redacted, Reply, Written},
     rounds::{
         ExclusionResult, Proposed, Redaction, Status,
@@ -23,6 +25,7 @@ use crate::{
         warning::{Warning, WarningCode},
     },
     time::Timestamp,
+    tokens::Tokens,
 };
 
 /// The first reply to a request, and the request's digest.
@@ -58,6 +61,34 @@ pub(super) enum AnswerRecord {
     Injection(Vec<u8>),
     /// The number of missing context, and whether it was answered.
     Missing(u64, bool),
+    /// The address, the version and the number of a packet, and what became of its candidates.
+    Packet(String, u32, u64, ReportRecord),
+    /// The number of feedback on a packet.
+    Feedback(u64),
+    /// The address of a packet that was removed, and how many versions it had.
+    Cleared(String, u32),
+}
+
+/// What became of the candidates of a packet: how many are in it, are not by reason, the tokens of all,
+/// and the keys that the receiver may not read.
+type ReportRecord = (u32, Vec<(String, u32)>, u32, Vec<String>);
+
+fn report_record(it: &Report) -> ReportRecord {
+    let omitted = it.omitted.iter().map(|(reason, count)| (reason.as_str().to_owned(), *count));
+    let withheld = it.withheld.iter().map(|it| it.as_str().to_owned());
+    (it.included, omitted.collect(), it.before.0, withheld.collect())
+}
+
+fn stored_report((included, omitted, before, withheld): ReportRecord) -> Result<Report, Error> {
+    let reason = |(reason, count): (String, u32)| {
+        Ok::<_, Error>((Reason::parse(&reason).map_err(damaged)?, count))
+    };
+    Ok(Report {
+        included,
+        omitted: omitted.into_iter().map(reason).collect::<Result<_, _>>()?,
+        before: Tokens(before),
+        withheld: withheld.iter().map(|it| stored_key(it)).collect::<Result<_, _>>()?,
+    })
 }
 
 #[derive(Serialize, Deserialize)]
@@ -184,6 +215,16 @@ pub(crate) fn encode_answer(
         Reply::Context(ContextReply::Missing(it)) => {
             AnswerRecord::Missing(it.id.number, it.answer.is_some())
         }
+        Reply::Packets(PacketsReply::Written(it)) => {
+            let (address, version) = (it.packet.address.as_str(), it.packet.version);
+            let number = it.packet.id.as_deref().and_then(packets::kept::packet_number);
+            let number = number.ok_or_else(|| damaged("only a kept packet is remembered"))?;
+            AnswerRecord::Packet(address.to_owned(), version, number, report_record(&it.report))
+        }
+        Reply::Packets(PacketsReply::Feedback(it)) => AnswerRecord::Feedback(it.number),
+        Reply::Packets(PacketsReply::Cleared(address, versions)) => {
+            AnswerRecord::Cleared(address.as_str().to_owned(), *versions)
+        }
         _ => return Err(damaged("this kind of answer is not remembered")),
     };
     encode(&RequestRecord { digest, revision: revision.0, answer })
@@ -253,6 +294,16 @@ pub(crate) fn decode_answer(
         AnswerRecord::Missing(number, is_answered) => {
             Reply::Context(ContextReply::KeptMissing(KeptId::missing(number), is_answered))
         }
+        AnswerRecord::Packet(address, version, number, report) => {
+            let address = Address::parse(&address).map_err(damaged)?;
+            let report = stored_report(report)?;
+            Reply::Packets(PacketsReply::KeptWritten(address, version, number, report))
+        }
+        AnswerRecord::Feedback(number) => Reply::Packets(PacketsReply::KeptFeedback(number)),
+        AnswerRecord::Cleared(address, versions) => {
+            let address = Address::parse(&address).map_err(damaged)?;
+            Reply::Packets(PacketsReply::Cleared(address, versions))
+        }
         AnswerRecord::Session => return Ok((Revision(it.revision), None)),
         AnswerRecord::Snapshot(it) => Reply::Snapshot(decode_snapshot_info(&it)?),
         AnswerRecord::Restored(it) => Reply::Restored(it.into_restored()?),
@@ -275,6 +326,11 @@ pub(crate) fn decode_answer(
 pub(crate) fn command_digest(it: &Command) -> Result<[u8; 16], Error> {
     if let Command::Context(it) = it
         && let Some(digest) = rows::command_digest(it)
+    {
+        return digest;
+    }
+    if let Command::Packets(it) = it
+        && let Some(digest) = packets::rows::command_digest(it)
     {
         return digest;
     }

@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use super::{Decision, OpenSession, require_admin};
 use crate::{
     Error,
-    audit::AuditAction,
+    audit::{AuditAction, AuditRecord},
     key::Key,
     kv::{Bucket, Revision},
+    packets::Address,
     pattern::KeyPattern,
     record::{self, StoredChange, StoredEvent},
     reply::{AuditPage, ChangesPage, PAGE_BYTES_MAX, Reply},
@@ -50,6 +51,7 @@ impl<B: Bucket> OpenSession<'_, B> {
                     self.authorizer.may_see(&it.key, &access)
                         && !self.is_hidden(&it.key, &mut hidden)?
                 }
+                None if record.action.is_of_packets() && !self.sees_packet_events(&record) => false,
                 None => keys.is_none() || is_turn,
             };
             if is_visible {
@@ -97,6 +99,13 @@ impl<B: Bucket> OpenSession<'_, B> {
             }
         }
         Ok((events, last))
+    }
+
+    /// Returns true if the caller may know of the packet that `record` names: one that it may read.
+    fn sees_packet_events(&self, record: &AuditRecord) -> bool {
+        let address = record.label.as_ref().and_then(|it| Address::parse(it.as_str()).ok());
+        let participant = &self.caller.participant;
+        self.authorizer.sees_all() || address.is_some_and(|it| it.is_for(participant))
     }
 
     /// Returns true if `key` is now hidden from the caller; `cache` holds the results.

@@ -54,6 +54,7 @@ pub(super) fn check(it: &Portable, now: Timestamp, tokenizer: &dyn Tokenizer) ->
     check_values(it, tokenizer)?;
     portable::check(&it.rounds, NUMBER_MAX)?;
     it.context.check(NUMBER_MAX)?;
+    it.packets.check(NUMBER_MAX)?;
     check_limits(it)
 }
 
@@ -214,7 +215,8 @@ pub(super) fn latest_revision(it: &Portable) -> Revision {
     let touched = all.map(|it| it.revision.max(it.touched));
     let ended = it.history.iter().map(|it| it.ended.revision);
     let taken = it.snapshots.iter().map(|it| it.info.revision);
-    touched.chain(ended).chain(taken).max().unwrap_or_default()
+    let last = touched.chain(ended).chain(taken).max().unwrap_or_default();
+    last.max(it.packets.latest_revision())
 }
 
 /// Returns the latest time in a document.
@@ -224,5 +226,6 @@ pub(super) fn latest_time(it: &Portable) -> Timestamp {
     let taken = it.snapshots.iter().map(|it| it.info.taken_at);
     let rounds = portable::latest_time(&it.rounds);
     let last = written.chain(ended).chain(taken).max().unwrap_or_default();
-    last.max(it.created_at).max(rounds).max(it.context.latest_time())
+    let kept = it.context.latest_time().max(it.packets.latest_time());
+    last.max(it.created_at).max(rounds).max(kept)
 }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Error,
-    audit::{AuditAction, AuditEntry, AuditRecord},
+    audit::{AuditAction, AuditEntry, AuditRecord, Subject},
     count::widen,
     decision::Decision,
     key::{Key, Label, Line},
@@ -88,6 +88,8 @@ pub(super) fn load_history(bucket: &impl Bucket, key: &Key) -> Result<Vec<Versio
 pub(super) struct EventDetails<'a> {
     pub(super) entry: Option<&'a Entry>,
     pub(super) label: Option<&'a Label>,
+    /// The address of a packet, instead of a label.
+    pub(super) address: Option<&'a str>,
     pub(super) reason: Option<&'a Line>,
     pub(super) round: Option<u64>,
 }
@@ -324,7 +326,10 @@ impl<'a, B: Bucket> Draft<'a, B> {
             participant,
             at: self.at,
             entry,
-            label: details.label.cloned(),
+            label: details
+                .address
+                .map(Subject::address)
+                .or_else(|| details.label.cloned().map(Into::into)),
             reason: details.reason.cloned(),
             round: details.round,
         };

@@ -167,6 +167,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             project: self.meta.project.clone(),
             tools: self.meta.tools.clone(),
             rejects_secrets: self.meta.rejects_secrets,
+            packet: self.meta.packet.clone(),
         })
     }
 

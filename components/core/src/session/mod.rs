@@ -12,6 +12,7 @@ mod document;
 mod draft;
 mod life;
 mod open_session;
+mod packets;
 mod portable;
 mod reads;
 mod redact;
@@ -97,6 +98,7 @@ impl<B: Bucket> Request<'_, B> {
             }
             Command::Rounds(command) => it.rounds(command),
             Command::Context(command) => it.context(command),
+            Command::Packets(command) => it.packets(command),
             Command::Compaction(command) => it.compaction(command),
             Command::Redact { key, revision, reason } => it.redact(key, *revision, reason),
             Command::Inspect => it.inspect(),

@@ -17,6 +17,7 @@ use crate::{
     count::narrow,
     key::RequestId,
     kv::Bucket,
+    packets::{self, stored::StoredPackets},
     portable::Portable,
     reply::Reply,
     rounds::stored::{self, StoredRounds},
@@ -54,6 +55,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             snapshots,
             rounds: StoredRounds(self.bucket).history()?,
             context: StoredContext(self.bucket).all()?,
+            packets: StoredPackets(self.bucket).all()?,
             values,
         }))))
     }
@@ -93,6 +95,7 @@ impl<B: Bucket> Request<'_, B> {
         }
         stored::portable::store(&it.rounds, &mut draft.changes)?;
         context::stored::store(&it.context, &mut draft.changes)?;
+        packets::stored::store(&it.packets, &mut draft.changes)?;
         let imported = (it.is_archived, it.created_at);
         if let Some(first) = self.expect_new(&mut draft, &it.config, imported, request_id)? {
             return Ok(first);

@@ -12,6 +12,7 @@ use crate::{
     digest,
     key::{Key, Line},
     kv::{Bucket, Revision},
+    packets::{conceal::Secrets, stored::StoredPackets},
     participant::Role,
     reply::{Redacted, Reply},
     store::{Entry, history::Version, redaction},
@@ -21,6 +22,11 @@ use crate::{
 /// The fewest bytes of a value that is also replaced inside of other texts: shorter ones are in
 /// many words.
 const SECRET_BYTES_MIN: usize = 4;
+
+/// Returns the mark that replaces a redacted text.
+pub(super) fn mark(reason: &Line) -> String {
+    format!("[redacted: {}]", reason.as_str())
+}
 
 /// The values or placeholders of a key, by the revision that wrote each value.
 type ValuesByRevision = BTreeMap<Revision, String>;
@@ -92,6 +98,11 @@ impl<B: Bucket> OpenSession<'_, B> {
                 || replaced.values().any(|it| it.len() >= SECRET_BYTES_MIN && text.contains(it))
         };
         let (_, changes) = StoredContext(self.bucket).redacted(reason.as_str(), &is_secret)?;
+        draft.changes.extend(changes);
+        let values: Vec<String> = replaced.values().cloned().collect();
+        let secrets = Secrets { values: &values, has_parts: true, mark: mark(reason) };
+        let (_, changes) =
+            StoredPackets(self.bucket).redacted(&secrets, &|text| self.count(text))?;
         draft.changes.extend(changes);
         for ((written, text), value) in placeholders.iter().zip(replaced.values()) {
             draft.replace_value(key, *written, value, text.clone());

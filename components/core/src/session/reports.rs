@@ -23,7 +23,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             participant.unwrap_or(&self.caller.participant),
             self.caller.keys(),
             &namespace,
-            self.meta.tools.iter().any(|it| it == "delta_rounds"),
+            &self.meta.tools,
             |text| self.count(text),
             max_tokens.unwrap_or(prompt::PROMPT_TOKENS_DEFAULT),
         )?;

@@ -6,7 +6,7 @@ mod deltas;
 use super::{
     Decision, Draft, OpenSession,
     draft::EventDetails,
-    put,
+    put, redact,
     retries::{IdempotencyKey, answer_row},
 };
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     context::{kept::Part, stored::StoredContext},
     count::widen,
     kv::{Bucket, Change},
+    packets::{conceal::Secrets, stored::StoredPackets},
     record,
     reply::{self, PAGE_BYTES_MAX},
     rounds::{
@@ -226,6 +227,12 @@ impl<B: Bucket> OpenSession<'_, B> {
         let is_secret = |_: Option<&Part>, it: &str| it.contains(text.as_str());
         let (places, kept) = StoredContext(self.bucket).redacted(reason.as_str(), &is_secret)?;
         changes.extend(kept);
+        let values = [text.as_str().to_owned()];
+        let secrets = Secrets { values: &values, has_parts: false, mark: redact::mark(reason) };
+        let (in_packets, kept) =
+            StoredPackets(self.bucket).redacted(&secrets, &|text| self.count(text))?;
+        changes.extend(kept);
+        let places = places.saturating_add(in_packets);
         let reply = Reply::Redacted(RoundsRedacted {
             places: redaction.places.saturating_add(places),
             markers: redaction.markers.into_iter().collect(),

@@ -82,6 +82,13 @@ impl<'a> Authorizer<'a> {
         who.role() == Role::Admin || self.all(key, access, |it| it.readable_by.has(who))
     }
 
+    /// Returns true if every participant that the pattern `receivers` matches may read the value of
+    /// `key` with the access lists `access`, whatever keys its credential covers.
+    pub fn may_all_read(&self, key: &Key, access: &Access, receivers: &str) -> bool {
+        let rules = self.rules.iter().filter(|it| it.keys.matches(key)).map(|it| &it.access);
+        rules.chain([access]).all(|it| it.readable_by.has_all(receivers))
+    }
+
     /// Returns true if the caller may write `key` with the access lists `access`. The
     /// admin writes no entries.
     pub fn may_write(&self, key: &Key, access: &Access) -> bool {

@@ -11,6 +11,7 @@ mod compaction;
 mod context;
 #[path = "../support/golden.rs"]
 mod golden;
+mod packets;
 #[path = "../support/mod.rs"]
 mod support;
 

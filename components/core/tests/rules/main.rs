@@ -10,6 +10,8 @@ mod expiry;
 mod feed;
 mod history;
 mod limited;
+mod packet_access;
+mod packets;
 mod redaction;
 mod retries;
 mod snapshots;
@@ -21,6 +23,7 @@ mod update;
 use shared_context_core::{
     Code, Command, Condition, Config, Delete, Key, Label, Line, Outcome, Reply, Write,
     WriteOptions,
+    audit::Subject,
     pattern::{ParticipantPattern, Participants},
     port::Revision,
     portable::Portable,
@@ -167,7 +170,7 @@ fn feed(host: &TestHost, who: &str, since: Option<Revision>) -> Vec<String> {
             .iter()
             .map(|it| {
                 let key = it.entry.as_ref().map(|it| it.key.as_str());
-                let label = it.label.as_ref().map(Label::as_str);
+                let label = it.label.as_ref().map(Subject::as_str);
                 format!("{} {}", it.action, key.or(label).unwrap_or_default())
             })
             .collect(),

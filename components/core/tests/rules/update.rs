@@ -4,8 +4,9 @@
 use shared_context_core::{
     Code, Command, Config, Error, Key, ProjectId, Reply, RequestId, Write,
     audit::AuditAction,
-    config::{ConfigChange, Retention},
+    config::{ConfigChange, PacketConfigChange, Retention},
     namespace::{Convention, Namespace},
+    packets::Depth,
     pattern::KeyPattern,
     port::Revision,
     reply::SessionInfo,
@@ -87,6 +88,13 @@ fn everything_but_the_estimator_can_be_changed() {
         project: Some(ProjectId::new("webshop")),
         tools: Some(vec!["delta_rounds".to_owned()]),
         rejects_secrets: Some(true),
+        packet: Some(Some(PacketConfigChange {
+            default_depth: Some(Depth::Deep),
+            minimal: Some(Tokens(50)),
+            auto_generate: Some(false),
+            auto_cleanup: Some(false),
+            ..PacketConfigChange::default()
+        })),
     };
     let expected = Config::default().changed(full.clone());
     let updated = update(&host, full);
@@ -104,6 +112,7 @@ fn everything_but_the_estimator_can_be_changed() {
         access: Some(Vec::new()),
         project: Some(None),
         tools: Some(Vec::new()),
+        packet: Some(None),
         ..ConfigChange::default()
     };
     update(&host, back);

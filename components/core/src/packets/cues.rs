@@ -1,0 +1,266 @@
+//! Cues: how people agree, object, correct themselves, set rules and make choices, without any label.
+//!
+//! Each table is a list of phrases in lower case, separated by commas. A phrase counts where its
+//! words stand whole.
+
+use std::sync::LazyLock;
+
+/// A sentence in lower case, and where its words start: a phrase is looked for there.
+#[derive(Debug, Clone)]
+pub(super) struct Lower {
+    text: String,
+    starts: Vec<usize>,
+}
+
+impl Lower {
+    /// Reads a sentence.
+    pub(super) fn new(sentence: &str) -> Self {
+        let lower = sentence.to_lowercase();
+        let text = if lower.contains('’') { lower.replace('’', "'") } else { lower };
+        let mut starts = Vec::new();
+        let mut is_within = false;
+        for (start, c) in text.char_indices() {
+            let is_inner = is_word(c);
+            if is_inner && !is_within {
+                starts.push(start);
+            }
+            is_within = is_inner;
+        }
+        Self { text, starts }
+    }
+
+    /// Returns the number of words.
+    pub(super) fn words(&self) -> usize {
+        self.starts.len()
+    }
+}
+
+/// Returns the number of the first letter of a text. All that are no letters share one.
+fn initial(text: &str) -> usize {
+    let byte = text.as_bytes().first().copied().filter(u8::is_ascii_lowercase);
+    byte.map_or(31, |it| usize::from(it.saturating_sub(b'a')))
+}
+
+/// A list of phrases, by their first letters.
+struct Phrases {
+    by_initial: [Vec<&'static str>; 32],
+}
+
+impl Phrases {
+    /// Reads a list that is separated by commas.
+    fn new(list: &'static str) -> Self {
+        let mut by_initial: [Vec<&'static str>; 32] = std::array::from_fn(|_| Vec::new());
+        for phrase in list.split(", ") {
+            if let Some(it) = by_initial.get_mut(initial(phrase)) {
+                it.push(phrase);
+            }
+        }
+        Self { by_initial }
+    }
+
+    /// Returns the length of the longest phrase that a text starts with, or 0.
+    fn at(&self, text: &str) -> usize {
+        let phrases = self.by_initial.get(initial(text));
+        let found = phrases.into_iter().flatten().filter(|it| opens_with(text, it));
+        found.map(|it| it.len()).max().unwrap_or(0)
+    }
+
+    /// Returns true if a sentence has one of the phrases.
+    fn is_in(&self, lower: &Lower) -> bool {
+        lower.starts.iter().any(|it| lower.text.get(*it..).is_some_and(|it| self.at(it) > 0))
+    }
+}
+
+/// Declares the lists, each read once.
+macro_rules! lists {
+    ($($name:ident $list:ident;)+) => {
+        $(static $name: LazyLock<Phrases> = LazyLock::new(|| Phrases::new($list));)+
+    };
+}
+
+lists! {
+    YES YES_LIST;
+    NO NO_LIST;
+    CORRECTIONS CORRECTIONS_LIST;
+    RULES RULES_LIST;
+    CHOICES CHOICES_LIST;
+    PROPOSALS PROPOSALS_LIST;
+    OWN_CHOICES OWN_CHOICES_LIST;
+    RETRACTIONS RETRACTIONS_LIST;
+    REQUESTS REQUESTS_LIST;
+    POINTERS POINTERS_LIST;
+    ASIDES ASIDES_LIST;
+    NARRATIVES NARRATIVES_LIST;
+    PERSONAL PERSONAL_LIST;
+    STRICT STRICT_LIST;
+}
+
+/// How a message answers the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It agrees.
+    Yes,
+    /// It objects.
+    No,
+    /// It says something else.
+    Other,
+}
+
+const YES_LIST: &str = "very good, good point, good thinking, good catch, well done, excellent, brilliant, \
+    awesome, true, clear, understood, works, that fits, fits, yes, yep, yeah, yup, sure, ok, okay, exactly, agreed, agree, correct, right, perfect, great, \
+    fine, good, sounds good, sounds right, sounds fine, sounds great, sounds reasonable, works \
+    for me, that works, go ahead, go for it, do it, do that, please do, makes sense, absolutely, \
+    definitely, of course, confirmed, approved, deal, let's do that, let's do it, that's right, \
+    fair enough, go with that, love it, nice, precisely, indeed, that's fine, i agree, cool, i'm \
+    happy with that, happy with that, no objections, by all means, lgtm, +1, both, all good, \
+    looks good, that's the one, that is right, that's correct";
+const NO_LIST: &str = "no, nope, nah, not that, not yet, rather not, i'd rather not, please don't, hold on, wait, \
+    hmm, absolutely not, i don't think so, i disagree, bad idea, never mind, scratch that, \
+    forget it, forget that";
+const CORRECTIONS_LIST: &str = "instead, actually, on second thought, scratch that, change that, change it, changed, make \
+    it, make that, rather than, no longer, not anymore, switch to, switched to, correction, i \
+    meant, move it, moved to, bump, raise it, lower it, never mind, turns out, turned out, after \
+    all, new plan, revert, go back, better, we were wrong, i was wrong, ignore what i said, \
+    replace, push it, postpone, postponed, change of plan, changed my mind, let's say, from now \
+    on, make the, sorry";
+/// What sets a rule.
+const RULES_LIST: &str = "must, mustn't, never, always, only, don't, do not, can't, cannot, can not, may not, \
+    shouldn't, should not, should, has to, have to, needs to, need to, needs, required, not \
+    allowed, at most, at least, no more than, leave, stays, stay, keep, keeps, avoid, without, \
+    except, unless, limit, maximum, minimum, no later than, nobody, nothing, off limits, \
+    careful, as long as, make sure, ensure, ought to, won't, will not, under no circumstances, \
+    is fixed, is frozen, hands off, deadline, isn't, not touch, please no, no new, stick to, \
+    hard limit, legal, compliance";
+/// What makes a choice.
+const CHOICES_LIST: &str = "let's, we'll, go with, going with, went with, use, using, switch, choose, chose, prefer, \
+    pick, want, would like, i'd like, make it, instead, call it, name it, put, store, send, i'd \
+    rather, rather, decided, we will, settle, goes to, go to, stick with, take, please, set, \
+    add, write, run, move, drop, replace";
+/// How a model proposes something, or says what it chose.
+const PROPOSALS_LIST: &str = "i suggest, i'd suggest, i would suggest, i propose, i'd propose, i recommend, i'd recommend, \
+    i would, i'd, i could, we could, we can, how about, what about, shall i, shall we, should i, \
+    should we, should it, let's, my plan, the plan, i plan, i'd go, i will, i'll, we'll, could, \
+    would, do you want, want me to, would you like, option, default, suggestion, proposal, i \
+    think, i'm leaning, leaning, okay to, ok to, am i right, so you want, so that means, do i \
+    understand, so ";
+/// What a model says that it did or will do.
+const OWN_CHOICES_LIST: &str = "i went with, i picked, i chose, i'm using, i used, i've used, i set, i've set, i'll use, \
+    i'll keep, i'll put, i'll go with, i decided, i'll make, i configured, i'll set, i'll store, \
+    i'll name, i'll write, i'll add, i'm going with, we'll use, we settled, i'll leave, i'll \
+    run, i'll send, i've put, i made it, i'll cap, i'll limit, i'll call, i named, i've named, i \
+    kept, i've kept, i'll treat";
+/// What takes back what was said just before.
+const RETRACTIONS_LIST: &str = "hmm no, hm no, no wait, actually no, oh wait, wait no, on second thought, \
+    scratch that, correction, or rather, ah no, oh no, sorry no, no sorry, well no";
+/// What asks to do something.
+const REQUESTS_LIST: &str = "could you, can you, would you, will you, please";
+/// What points at something before.
+const POINTERS_LIST: &str = "those, these, them, both, all of them, the first, the second, the third, the former, \
+    the latter, the other, that one, this one, that way, option";
+/// What announces something that has nothing to do with the task.
+const ASIDES_LIST: &str = "by the way, btw, off topic, off-topic, unrelated, on a different note, side note, fun fact, \
+    speaking of, random question, totally different, different subject, haha, lol, small talk, \
+    on another note, on another topic, another topic, separately, something else entirely, \
+    completely different, not related";
+
+/// What tells of the past or of oneself.
+const NARRATIVES_LIST: &str = "had, was, were, used to, complained, called, happened, yesterday, i am working, i'm working, \
+    i'm off, i will be, i'll be, i have no idea, heard, saw, watched";
+/// What people say of their own life.
+const PERSONAL_LIST: &str = "my, i'm, i am, wish me, enjoy, tonight, home, lunch, coffee, weekend, weather, vacation, \
+    holiday, birthday, thanks, thank you";
+/// What forbids, or demands without exception.
+const STRICT_LIST: &str = "must, mustn't, never, always, don't, do not, cannot, can't, may not, must not, should not, \
+    shouldn't, no more than, at most, only, has to, have to";
+
+/// Returns true if a sentence tells of the past or of oneself.
+pub(super) fn narrates(lower: &Lower) -> bool {
+    NARRATIVES.is_in(lower)
+}
+
+/// Returns true if a sentence is about one's own life.
+pub(super) fn is_personal(lower: &Lower) -> bool {
+    PERSONAL.is_in(lower)
+}
+
+/// Returns true if a sentence sets a strict rule.
+pub(super) fn forbids(lower: &Lower) -> bool {
+    STRICT.is_in(lower)
+}
+
+/// Returns how a message answers the one before it, by its first words.
+pub(super) fn answer(lower: &Lower) -> Answer {
+    let start = lower.text.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '+');
+    let (yes, no) = (YES.at(start), NO.at(start));
+    if start.starts_with('👍') {
+        return Answer::Yes;
+    }
+    match (yes, no) {
+        (0, 0) => Answer::Other,
+        (yes, no) if yes >= no => Answer::Yes,
+        _ => Answer::No,
+    }
+}
+
+/// Returns true for a sentence that does nothing but agree or object.
+pub(super) fn is_bare(lower: &Lower) -> bool {
+    let has_digit = lower.text.contains(|c: char| c.is_ascii_digit());
+    lower.words() <= 4 && answer(lower) != Answer::Other && !has_digit
+}
+
+/// Returns true if a sentence corrects something.
+pub(super) fn corrects(lower: &Lower) -> bool {
+    CORRECTIONS.is_in(lower)
+}
+
+/// Returns true if a sentence sets a rule.
+pub(super) fn rules(lower: &Lower) -> bool {
+    opens_with(&lower.text, "no") && lower.words() > 2 || RULES.is_in(lower)
+}
+
+/// Returns true if a sentence makes a choice.
+pub(super) fn chooses(lower: &Lower) -> bool {
+    CHOICES.is_in(lower)
+}
+
+/// Returns true if a sentence of a model proposes something.
+pub(super) fn proposes(lower: &Lower) -> bool {
+    PROPOSALS.is_in(lower)
+}
+
+/// Returns true if a sentence of a model says what it chose.
+pub(super) fn tells_choice(lower: &Lower) -> bool {
+    OWN_CHOICES.is_in(lower)
+}
+
+/// Returns true if a sentence takes back what was said just before: `Hmm, no, the owner.`
+pub(super) fn retracts(lower: &Lower) -> bool {
+    // `Hmm, no, …` and `Hmm no …`
+    let plain = lower.text.replace([',', '.', '…'], "");
+    RETRACTIONS.at(&plain) > 0
+}
+
+/// Returns true if a question asks to do something: `Could you also …?`
+pub(super) fn asks_to_do(lower: &Lower) -> bool {
+    REQUESTS.at(&lower.text) > 0
+}
+
+/// Returns true if a sentence points at what was said before: `Keep those three.`
+pub(super) fn points_back(lower: &Lower) -> bool {
+    POINTERS.is_in(lower)
+}
+
+/// Returns true if a sentence announces something else: at its start, for `by the way` may stand anywhere.
+pub(super) fn is_aside(lower: &Lower) -> bool {
+    let start = lower.text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let start = start.strip_prefix("oh, ").or_else(|| start.strip_prefix("and ")).unwrap_or(start);
+    ASIDES.at(start) > 0
+}
+
+fn opens_with(lower: &str, phrase: &str) -> bool {
+    lower.strip_prefix(phrase).is_some_and(|rest| !rest.chars().next().is_some_and(is_word))
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '\''
+}

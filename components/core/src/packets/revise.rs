@@ -1,0 +1,354 @@
+//! Which statements of a conversation a later one replaces, without any label (spec 18.4).
+//!
+//! A statement replaces an earlier one if it corrects something (`cues`) or says the same of the
+//! same subject, and has another value of the same kind: another time, number, path or name. Whatever else has the
+//! replaced value of this subject goes as well.
+
+use super::{
+    cues::{self, Lower},
+    kinds::Part,
+    statement::Statement,
+};
+use crate::{
+    extract::claim::{Token, TokenKind, names_same, tokens},
+    text::words::{Reader, Word},
+};
+
+/// How many earlier statements a statement is compared with.
+const COMPARED_MAX: usize = 64;
+/// Numbers that are written as words.
+const NUMERALS: [&str; 23] = [
+    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "fifteen", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
+    "hundred", "thousand", "half",
+];
+/// A correction may leave out the subject of something said this many items before.
+const NEAR: usize = 3;
+/// A correction with more words than this names a subject of its own.
+const SUBJECTLESS_MAX: usize = 3;
+/// The rest of a sentence is kept from this many words on.
+const REST_WORDS_MIN: usize = 3;
+/// Words that name no subject.
+pub(super) const GENERIC: &str = "use using let go make do done set keep put want need like please now \
+    instead actually wait sorry change switch move run say think prefer pick choose store send \
+    write add take get new old other one thing way bit still yes no ok okay right good sure well \
+    us we i you it that this these those not never always only must should would could can will \
+    may might have has be is are was were than rather more less most least at by for from in into \
+    of on onto to with without and or but so then";
+
+/// A statement, and what it says.
+#[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "five questions with independent answers")]
+pub(super) struct Said {
+    pub(super) statement: Statement,
+    /// Its item and its first byte there.
+    pub(super) place: (usize, usize),
+    /// Whether a person said it.
+    pub(super) is_user: bool,
+    /// Whether a person agreed to it.
+    pub(super) is_agreed: bool,
+    /// Whether it holds.
+    pub(super) is_live: bool,
+    corrects: bool,
+    /// Whether it is an answer, with its question.
+    is_answer: bool,
+    words: Vec<Word>,
+    /// Words after a number: units name no subject.
+    units: Vec<Word>,
+    values: Vec<Value>,
+    /// What it says that it leaves.
+    left: Vec<Token>,
+}
+
+/// A time, a number or a name.
+#[derive(Debug, Clone)]
+struct Value {
+    token: Token,
+    kind: ValueKind,
+}
+
+impl Value {
+    /// Reads a token as a value, if it is one.
+    fn of(token: Token) -> Option<Self> {
+        let is_value = token.kind == TokenKind::Hard || is_numeral(&token);
+        is_value.then(|| Self { kind: kind(&token), token })
+    }
+
+    /// Returns true if two values are the same. Two times differ if any digit does.
+    fn is(&self, other: &Self) -> bool {
+        if self.kind == ValueKind::Time || other.kind == ValueKind::Time {
+            return self.token.form == other.token.form;
+        }
+        names_same(&self.token, &other.token)
+    }
+
+    /// Returns true if one of the values is the same.
+    fn is_in(&self, values: &[Self]) -> bool {
+        values.iter().any(|it| it.is(self))
+    }
+}
+
+/// The kind of a value: only values of one kind replace each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ValueKind {
+    Time,
+    Number,
+    Name,
+}
+
+impl Said {
+    pub(super) fn new(statement: Statement, place: (usize, usize), is_user: bool) -> Self {
+        let lower = statement.text.to_lowercase();
+        let answer = lower.split_once(" — ").map(|it| it.1);
+        let corrects = cues::corrects(&Lower::new(answer.unwrap_or(&lower)));
+        let is_answer = answer.is_some();
+        Self {
+            statement,
+            place,
+            is_user,
+            is_agreed: false,
+            is_live: true,
+            corrects,
+            is_answer,
+            words: Vec::new(),
+            units: Vec::new(),
+            values: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+
+    fn read(&mut self, reader: &mut Reader, generic: &[Word]) {
+        let text = self.statement.text.clone();
+        let lower = text.to_lowercase();
+        let left = left(&lower).and_then(|(from, to)| text.get(from..to)).unwrap_or_default();
+        self.left =
+            tokens(reader, &format!("- {left}")).into_iter().filter(|it| it.stem != 0).collect();
+        let mut is_unit = false;
+        for token in tokens(reader, &text) {
+            let is_left = self.left.iter().any(|it| it.form == token.form);
+            let (is_word, stem) = (token.kind == TokenKind::Word && token.stem != 0, token.stem);
+            let value = Value::of(token);
+            let is_count = value.as_ref().is_some_and(|it| it.kind == ValueKind::Number);
+            let after_number = std::mem::replace(&mut is_unit, is_count);
+            match value {
+                Some(value) if !is_left => self.values.push(value),
+                Some(_) => {}
+                None if !is_word => {}
+                None => {
+                    if after_number {
+                        self.units.push(stem);
+                    }
+                    if !generic.contains(&stem) && !self.words.contains(&stem) {
+                        self.words.push(stem);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Marks the statements that a later one replaces. `all` is in the order of the conversation.
+pub(super) fn revise(all: &mut [Said]) {
+    let mut reader = Reader::default();
+    let generic = reader.distinct(GENERIC);
+    for it in all.iter_mut() {
+        it.read(&mut reader, &generic);
+    }
+    for place in 0..all.len() {
+        let Some(later) = all.get(place).cloned() else { break };
+        if later.statement.part == Part::Goal || !(later.is_user || later.is_agreed) {
+            continue;
+        }
+        let mut replaced: Option<(usize, Vec<Value>)> = None;
+        let first = place.saturating_sub(COMPARED_MAX);
+        let mut is_nearest = true;
+        for nth in (first..place).rev() {
+            let Some(earlier) = all.get(nth).filter(|it| it.is_live) else { continue };
+            if earlier.statement.part == Part::Goal {
+                continue;
+            }
+            let values = replaced_values(&mut reader, &later, earlier, is_nearest);
+            if shares_kind(&later, earlier) {
+                is_nearest = false;
+            }
+            if !values.is_empty() {
+                replaced = Some((nth, values));
+                break;
+            }
+        }
+        let Some((nth, values)) = replaced else { continue };
+        let Some(subject) = all.get(nth).map(|it| it.words.clone()) else { continue };
+        for before in (0..place).rev() {
+            let Some(it) = all.get_mut(before).filter(|it| it.is_live) else { continue };
+            let is_replaced = |one: &Value| values.iter().any(|it| it.token.form == one.token.form);
+            let has_value = it.values.iter().any(is_replaced);
+            let has_subject = it.words.iter().any(|it| subject.contains(it));
+            if before == nth || (has_value && has_subject && it.statement.part != Part::Goal) {
+                let short = it.statement.source.origin.short();
+                match rest(&it.statement.text, &values, &later, &mut reader) {
+                    Some(rest) => {
+                        it.statement.text = rest;
+                        it.values.retain(|it| !is_replaced(it));
+                    }
+                    None => it.is_live = false,
+                }
+                let has_words = it.words.iter().any(|it| later.words.contains(it));
+                let lead = (before == nth && !has_words).then(|| lead(&it.statement.text, &values));
+                if let Some(later) = all.get_mut(place) {
+                    later.statement.merged_from.insert(0, short);
+                    if let Some(lead) = lead.flatten() {
+                        later.statement.text = format!("{lead} … {}", later.statement.text);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the part of a text that has none of the values, if it says something of its own.
+fn rest(text: &str, values: &[Value], later: &Said, reader: &mut Reader) -> Option<String> {
+    let lower = text.to_lowercase();
+    if lower.len() != text.len() {
+        return None;
+    }
+    let at = values.iter().filter_map(|it| lower.find(&it.token.form)).min()?;
+    let marks = [", and ", ", but ", "; ", " and ", " but ", ", "];
+    // The clause that has the value: what is before it, and what is after.
+    let before = lower.get(..at)?;
+    let cut = marks.iter().filter_map(|it| before.rfind(it)).max()?;
+    let kept = text.get(..cut)?.trim();
+    let mut read = tokens(reader, kept).into_iter().filter_map(Value::of);
+    let has_value = read.any(|it| !it.is_in(&later.values));
+    (has_value && kept.split_whitespace().count() >= REST_WORDS_MIN).then(|| kept.to_owned())
+}
+
+/// Returns what a text says before the first of the values: the subject of a correction.
+fn lead(text: &str, values: &[Value]) -> Option<String> {
+    let lower = text.to_lowercase();
+    if lower.len() != text.len() {
+        return None;
+    }
+    let at = values.iter().filter_map(|it| lower.find(&it.token.form)).min()?;
+    let lead = text.get(..at)?.trim();
+    (lead.split_whitespace().count() >= REST_WORDS_MIN).then(|| lead.to_owned())
+}
+
+/// Returns the values of an earlier statement that a later one replaces; none if it replaces nothing.
+fn replaced_values(
+    reader: &mut Reader,
+    later: &Said,
+    earlier: &Said,
+    is_nearest: bool,
+) -> Vec<Value> {
+    // `Kafka instead of RabbitMQ` leaves what was said of RabbitMQ.
+    let is_left = |one: &&Value| later.left.iter().any(|it| names_same(it, &one.token));
+    let left: Vec<Value> = earlier.values.iter().filter(is_left).cloned().collect();
+    if !left.is_empty() {
+        return left;
+    }
+    let shared = later.words.iter().filter(|it| earlier.words.contains(it)).count();
+    if earlier.values.is_empty() || shared == 0 && !later.corrects {
+        return Vec::new();
+    }
+    let is_unit = |it: &&Word| later.units.contains(it) || earlier.units.contains(it);
+    let units = later.words.iter().filter(|it| earlier.words.contains(it)).filter(is_unit).count();
+    let least = later.words.len().min(earlier.words.len());
+    let news: Vec<&Value> = later.values.iter().filter(|it| !it.is_in(&earlier.values)).collect();
+    let has_same = news.len() < later.values.len();
+    let is_replaced =
+        |old: &&Value| !old.is_in(&later.values) && news.iter().any(|it| it.kind == old.kind);
+    let differing: Vec<Value> = earlier.values.iter().filter(is_replaced).cloned().collect();
+    // `Thirty minutes are short: make it two hours` has both.
+    let is_like = |it: &&&Value| {
+        it.kind != ValueKind::Name && earlier.values.iter().any(|one| one.kind == it.kind)
+    };
+    let has_all = earlier.values.iter().all(|it| it.is_in(&later.values));
+    if later.corrects && shared > 0 && has_all && news.iter().any(|it| is_like(&it)) {
+        return earlier.values.clone();
+    }
+    if differing.is_empty() {
+        return differing;
+    }
+    let is_close = is_nearest
+        && !later.is_answer
+        && later.words.len().saturating_sub(later.units.len()) <= SUBJECTLESS_MAX
+        && later.place.0.saturating_sub(earlier.place.0) <= NEAR
+        && differing.iter().all(|it| it.kind != ValueKind::Name);
+    let subject = shared.saturating_sub(units);
+    let replaces = if later.corrects {
+        subject >= 1
+            || (has_same && !later.is_answer)
+            || is_close
+            || (later.words.is_empty() && is_nearest)
+    } else {
+        // Two names may both be meant, unless all else is the same.
+        let most = later.words.len().max(earlier.words.len());
+        let is_named = differing.iter().any(|it| it.kind == ValueKind::Name);
+        let is_like = shared == least && shared.saturating_mul(2) > most;
+        subject >= 2 && shared.saturating_mul(3) >= least && (!is_named || is_like)
+    };
+    if replaces { of_clause(reader, differing, later, earlier) } else { Vec::new() }
+}
+
+/// Returns the values whose clause is about the same as a later statement: of `start at 02:00 and retry
+/// at 03:00` a new time of the retry replaces the second. If none is, all.
+fn of_clause(reader: &mut Reader, values: Vec<Value>, later: &Said, earlier: &Said) -> Vec<Value> {
+    let text = &earlier.statement.text;
+    let clauses: Vec<Vec<Token>> = text
+        .split_inclusive([',', ';'])
+        .flat_map(|it| it.split(" and "))
+        .map(|it| tokens(reader, it))
+        .collect();
+    let is_meant = |value: &&Value| {
+        clauses.iter().any(|read| {
+            read.iter().any(|it| it.form == value.token.form)
+                && read.iter().any(|it| later.words.contains(&it.stem))
+        })
+    };
+    let meant: Vec<Value> = values.iter().filter(is_meant).cloned().collect();
+    if meant.is_empty() { values } else { meant }
+}
+
+fn shares_kind(a: &Said, b: &Said) -> bool {
+    a.values.iter().any(|one| b.values.iter().any(|it| it.kind == one.kind))
+}
+
+fn kind(token: &Token) -> ValueKind {
+    let digits = token.form.bytes().filter(u8::is_ascii_digit).count();
+    let is_clock = token.form.split_once(':').is_some_and(|(hour, minute)| {
+        let is_number = |it: &str| it.starts_with(|c: char| c.is_ascii_digit());
+        is_number(hour) && is_number(minute)
+    });
+    if is_clock {
+        ValueKind::Time
+    } else if is_numeral(token) || digits > 0 && digits.saturating_mul(2) >= token.form.len() {
+        ValueKind::Number
+    } else {
+        ValueKind::Name
+    }
+}
+
+/// Returns true for a number that is written as a word.
+fn is_numeral(token: &Token) -> bool {
+    NUMERALS.contains(&token.form.as_str())
+}
+
+/// Returns the place of what a sentence in lower case says that it leaves: `instead of Y`, `rather
+/// than Y`, `no longer Y`, `from Y to`, `not Y`.
+fn left(lower: &str) -> Option<(usize, usize)> {
+    for mark in
+        ["instead of ", "rather than ", "no longer ", ", not ", "replace ", "forget ", "drop "]
+    {
+        if let Some(at) = lower.find(mark) {
+            let from = at.saturating_add(mark.len());
+            let rest = lower.get(from..).unwrap_or_default();
+            let end = [",", ".", ";", " with ", " for ", " because ", " and "]
+                .iter()
+                .filter_map(|it| rest.find(it))
+                .min()
+                .unwrap_or(rest.len());
+            return Some((from, from.saturating_add(end)));
+        }
+    }
+    None
+}

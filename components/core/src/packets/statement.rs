@@ -1,0 +1,159 @@
+//! Statements: what a packet can say, each with its source (spec 18.3).
+
+use super::kinds::{MadeBy, Part};
+use crate::{
+    digest::sha256,
+    item::Authority,
+    key::Key,
+    participant::{Participant, Role},
+};
+
+/// A statement that a packet may have: a candidate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// The part of the packet that it belongs to.
+    pub part: Part,
+    /// Its text: a constraint, what was chosen, the path of a file, what was tried.
+    pub text: String,
+    /// The reason of a decision, the summary of a file, why an attempt failed.
+    pub detail: Option<String>,
+    /// Who made a decision.
+    pub made_by: Option<MadeBy>,
+    /// The decisions that were merged into this one, oldest first.
+    pub merged_from: Vec<String>,
+    /// Where it comes from.
+    pub source: Source,
+    /// When it was said, as a rank: of two statements the later one has the higher rank.
+    pub rank: u64,
+    /// Whether only its relevance decides if it is shown: something was said in passing.
+    pub is_weak: bool,
+}
+
+/// The source of a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// Where it stands.
+    pub origin: Origin,
+    /// The digest of what stands there, as [`crate::digest::sha256`] writes it.
+    pub digest: String,
+    /// How far it can be trusted.
+    pub authority: Authority,
+    /// Who wrote it: a participant, or the speaker of a message.
+    pub by: Option<String>,
+}
+
+/// Where a statement stands.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// It was given with the request.
+    Given,
+    /// In an entry of the store.
+    Entry {
+        /// The key.
+        key: Key,
+        /// The version.
+        version: u64,
+    },
+    /// In the state of a round.
+    State {
+        /// The round.
+        round: u64,
+        /// The path in its state, as a JSON pointer.
+        path: String,
+    },
+    /// In an item of a conversation or of a kept envelope.
+    Item {
+        /// The id of the item; of an item of an envelope after its id: `ENV-3/a.rs`.
+        id: String,
+        /// The line, from 1.
+        line: u32,
+    },
+    /// In a file that was given.
+    File {
+        /// Its path.
+        path: String,
+    },
+    /// In a report of missing context.
+    Missing {
+        /// Its id.
+        id: String,
+    },
+}
+
+impl Statement {
+    /// Creates a statement without a detail.
+    pub(super) fn new(part: Part, text: impl Into<String>, source: Source) -> Self {
+        Self {
+            part,
+            text: text.into(),
+            detail: None,
+            made_by: None,
+            merged_from: Vec::new(),
+            source,
+            rank: 0,
+            is_weak: false,
+        }
+    }
+
+    /// Returns the statement as it is told: with the summary of a file, or why.
+    pub(super) fn told(&self) -> String {
+        match &self.detail {
+            None => self.text.clone(),
+            Some(detail) if self.part == Part::File => format!("{}: {detail}", self.text),
+            Some(detail) => format!("{} (why: {detail})", self.text),
+        }
+    }
+
+    /// Returns the text and the detail as one text, to be compared.
+    pub(super) fn whole(&self) -> String {
+        match &self.detail {
+            Some(detail) => [self.text.as_str(), detail].join(" "),
+            None => self.text.clone(),
+        }
+    }
+}
+
+impl Origin {
+    /// Returns how explicit the origin is: what was given is before what an agent stored, and that
+    /// is before what was found in a conversation.
+    pub(super) fn precedence(&self) -> u8 {
+        match self {
+            Self::Given | Self::File { .. } => 0,
+            Self::Entry { .. } | Self::State { .. } | Self::Missing { .. } => 1,
+            Self::Item { .. } => 2,
+        }
+    }
+
+    /// Returns the origin in a few characters.
+    pub(super) fn short(&self) -> String {
+        match self {
+            Self::Given => "given".to_owned(),
+            Self::Entry { key, version } => format!("{key}@{version}"),
+            Self::State { round, path } => format!("round {round}{path}"),
+            Self::Item { id, line } => format!("{id}:{line}"),
+            Self::File { path } => path.clone(),
+            Self::Missing { id } => id.clone(),
+        }
+    }
+}
+
+impl Source {
+    /// Returns the source of something that the caller gave.
+    pub(super) fn given(text: &str, by: &Participant) -> Self {
+        let mut source = Self::written(text, by.as_str());
+        if by.role() == Role::Admin {
+            source.authority = Authority::Operator;
+        }
+        source
+    }
+
+    /// Returns the source of something that an orchestrator wrote.
+    pub(super) fn written(text: &str, by: &str) -> Self {
+        Self {
+            origin: Origin::Given,
+            digest: sha256(text),
+            authority: Authority::Model,
+            by: Some(by.to_owned()),
+        }
+    }
+}

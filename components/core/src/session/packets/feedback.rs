@@ -1,0 +1,105 @@
+//! Feedback on packets, and their statistics.
+
+use super::{
+    super::{Draft, draft::EventDetails},
+    Decision, OpenSession, finish,
+};
+use crate::{
+    Error,
+    audit::AuditAction,
+    kv::Bucket,
+    packets::{
+        Address, GiveFeedback, OTHER, Reply, Use,
+        kept::{KeptFeedback, PacketVersion, Reader},
+        stored::statistics_change,
+    },
+    participant::Role,
+};
+
+impl<B: Bucket> OpenSession<'_, B> {
+    pub(super) fn give_feedback(&self, it: &GiveFeedback) -> Result<Decision, Error> {
+        self.require_participant()?;
+        if let Some(first) = self.first_packet_reply()? {
+            return Ok(first);
+        }
+        let mut head = self.stored_packets().head()?;
+        let (address, _) = self.packet_address(&head, it.address.as_ref())?;
+        if !self.receives(&address) {
+            return Err(Error::Forbidden {
+                message: "feedback on a packet is given by its receiver; list_packets shows who \
+                          read it",
+            });
+        }
+        let mut readers = self.stored_packets().readers(&address)?;
+        let caller = &self.caller.participant;
+        let known = readers.iter().position(|it| it.participant == *caller);
+        let mut reader = known.map_or_else(|| Reader::new(caller), |it| readers.remove(it));
+        let last_read = Some(reader.version).filter(|it| head.has(&address, *it));
+        let version = it.version.or(last_read).or_else(|| head.newest(&address)).unwrap_or(0);
+        let PacketVersion { packet, recipe, .. } = self.kept_version(&address, version)?;
+        if reader.given.contains(&version) {
+            return Err(Error::FeedbackGiven { version });
+        }
+        let mut draft = Draft::new(self)?;
+        head.last_feedback = head.last_feedback.saturating_add(1);
+        let kept = KeptFeedback {
+            number: head.last_feedback,
+            address: address.clone(),
+            version,
+            task_type: packet.task_type.unwrap_or_else(|| OTHER.to_owned()),
+            depth: packet.depth,
+            tokens: packet.token_count.of(recipe.form),
+            by: caller.clone(),
+            at: draft.at,
+            layers: std::mem::take(&mut reader.layers),
+            questions: std::mem::take(&mut reader.questions),
+            feedback: it.feedback.clone(),
+        };
+        reader.given.push(version);
+        reader.given.retain(|it| head.has(&address, *it));
+        readers.push(reader);
+        let is_done = self.meta.packet.auto_cleanup && address != Address::Shared;
+        if is_done {
+            head.clear(&address, &mut draft.changes);
+            let details =
+                EventDetails { address: Some(address.as_str()), ..EventDetails::default() };
+            draft.add_event(AuditAction::ClearPacket, details);
+        } else {
+            head.put_readers(&address, &mut readers, &mut draft.changes)?;
+        }
+        head.add_feedback(&kept, &mut draft.changes)?;
+        if self.meta.packet.track_efficiency {
+            let mut statistics = self.stored_packets().statistics()?;
+            statistics.add(&use_of(&kept));
+            draft.changes.push(statistics_change(&statistics)?);
+        }
+        let reply = Reply::Feedback(Box::new(kept));
+        finish(draft, &head, AuditAction::GivePacketFeedback, &address, reply)
+    }
+
+    pub(super) fn packet_statistics(&self, task_type: Option<&str>) -> Result<Decision, Error> {
+        if self.caller.participant.role() == Role::Agent {
+            return Err(Error::Forbidden {
+                message: "only the orchestrator and the operator read statistics of packets; say \
+                          what you lack with context_feedback",
+            });
+        }
+        let mut reports = self.stored_packets().statistics()?.report();
+        if task_type.is_some() {
+            reports.retain(|it| it.task_type.as_deref() == task_type);
+        }
+        Ok(self.of_packets(Reply::Statistics(reports)))
+    }
+}
+
+/// Returns what statistics count of feedback.
+fn use_of(it: &KeptFeedback) -> Use {
+    Use {
+        task_type: it.task_type.clone(),
+        depth: it.depth,
+        tokens: it.tokens,
+        layers_read: it.layers.clone(),
+        questions: it.questions.clone(),
+        feedback: it.feedback.clone(),
+    }
+}

@@ -1,0 +1,229 @@
+//! Reading packets: whole, by layers, deeper, and by questions.
+
+use super::{super::Draft, Decision, OpenSession, finish};
+use crate::{
+    Error,
+    audit::AuditAction,
+    key::Key,
+    kv::{Bucket, Revision},
+    packets::{
+        self, Address, Head, Layer, Origin, Packet, PacketAnswer, PacketRead, QueryPacket,
+        ReadPacket, Recipe, Reply, Source, SourceState, Stale, Statement,
+        conceal::{conceal, only, seal},
+        kept::{PacketVersion, Reader},
+        rows,
+    },
+    rounds::stored::StoredRounds,
+    store::{Entry, access::Access},
+};
+
+/// The entries that a packet was made from; `None` for those that do not exist any more.
+type Entries = Vec<(Key, Option<Entry>)>;
+
+impl<B: Bucket> OpenSession<'_, B> {
+    pub(super) fn read_packet(&self, it: &ReadPacket) -> Result<Decision, Error> {
+        let head = self.stored_packets().head()?;
+        let (address, others) = self.packet_address(&head, it.address.as_ref())?;
+        let newest = head.newest(&address).unwrap_or(0);
+        let version = it.version.unwrap_or(newest);
+        if !head.has(&address, version) {
+            return Err(Error::PacketNotFound { packet: format!("{address}, version {version}") });
+        }
+        let PacketVersion { packet, recipe, revision, created_by, .. } =
+            self.stored_packets().version(&address, version)?;
+        let mut packet = self.visible(packet, &recipe)?;
+        let has_layers = packet.layers.clone();
+        let mut layers: Vec<Layer> = Vec::new();
+        let mut layer = None;
+        if let Some(depth) = it.depth
+            && depth != packet.depth
+        {
+            packet = self.packet_of_depth(&packet, &recipe, depth)?;
+            layers.extend(packet.layers.iter().filter(|it| !has_layers.contains(it)));
+        }
+        let verification = match &it.compared {
+            Some(document) => Some(packets::verify(document, &packet)?),
+            None => None,
+        };
+        let stale = self.stale_sources(&packet, &recipe, revision)?;
+        let mut text = packet.render(it.form);
+        match it.layer {
+            Some(asked) if has_layers.contains(&asked) => {
+                let mut part = packet.clone();
+                only(&mut part, asked);
+                seal(&mut part, &|text| self.count(text))?;
+                text = part.render(it.form);
+            }
+            Some(asked) => {
+                let (sources, _) = self.packet_sources(&recipe)?;
+                let count = |text: &str| self.count(text);
+                let creator = created_by.as_str();
+                let read = packets::layer(&recipe, &sources, asked, creator, &count)?;
+                text.clone_from(&read.text);
+                layers.push(asked);
+                layer = Some(read);
+            }
+            None => {}
+        }
+        let read = PacketRead {
+            packet,
+            form: it.form,
+            text,
+            is_part: it.layer.is_some(),
+            newest,
+            layer,
+            stale,
+            verification,
+            others,
+        };
+        let reply = Reply::Read(Box::new(read));
+        let mark = |reader: &mut Reader| {
+            let is_first = reader.version < version;
+            if is_first {
+                reader.version = version;
+                reader.read_at = self.at;
+            }
+            layers.iter().fold(is_first, |is_new, it| reader.add_layer(*it) || is_new)
+        };
+        self.mark_read(head, &address, reply, mark)
+    }
+
+    pub(super) fn query_packet(&self, it: &QueryPacket) -> Result<Decision, Error> {
+        let head = self.stored_packets().head()?;
+        let (address, _) = self.packet_address(&head, it.address.as_ref())?;
+        let recipe = self.newest(&head, &address)?.recipe;
+        let (sources, _) = self.packet_sources(&recipe)?;
+        let count = |text: &str| self.count(text);
+        let answer = packets::query(&it.question, &recipe, &sources, &count)?;
+        let is_gap = answer.findings.is_empty();
+        let reply = Reply::Answer(Box::new(PacketAnswer { address: address.clone(), answer }));
+        let mark = |reader: &mut Reader| is_gap && reader.add_question(&it.question);
+        self.mark_read(head, &address, reply, mark)
+    }
+
+    /// Records what the receiver of a packet did, if `mark` returns that it changed something. In an
+    /// archived session, and where there is no room, nothing is recorded.
+    fn mark_read(
+        &self,
+        mut head: rows::Head,
+        address: &Address,
+        reply: Reply,
+        mark: impl FnOnce(&mut Reader) -> bool,
+    ) -> Result<Decision, Error> {
+        if self.meta.is_archived || !self.receives(address) {
+            return Ok(self.of_packets(reply));
+        }
+        let mut readers = self.stored_packets().readers(address)?;
+        let caller = &self.caller.participant;
+        let known = readers.iter().position(|it| it.participant == *caller);
+        let mut reader = known.map_or_else(|| Reader::new(caller), |it| readers.remove(it));
+        if !mark(&mut reader) {
+            return Ok(self.of_packets(reply));
+        }
+        readers.push(reader);
+        let mut draft = Draft::new(self)?;
+        match head.put_readers(address, &mut readers, &mut draft.changes) {
+            Err(Error::PacketLimit { .. }) => Ok(self.of_packets(reply)),
+            Err(error) => Err(error),
+            Ok(()) => finish(draft, &head, AuditAction::ReadPacket, address, reply),
+        }
+    }
+
+    /// Returns a packet as the caller may see it.
+    pub(super) fn visible(&self, mut packet: Packet, recipe: &Recipe) -> Result<Packet, Error> {
+        let entries = self.entries_of(&packet)?;
+        let is_limited = !self.caller.keys().is_every_key();
+        let is_visible = |it: &Source| self.sees_source(it, recipe, &entries);
+        if is_limited || !packet.statements.iter().all(|it| is_visible(&it.source)) {
+            conceal(&mut packet, &is_visible);
+            seal(&mut packet, &|text| self.count(text))?;
+        }
+        Ok(packet)
+    }
+
+    /// Returns a packet as it would be at another depth.
+    fn packet_of_depth(
+        &self,
+        packet: &Packet,
+        recipe: &Recipe,
+        depth: packets::Depth,
+    ) -> Result<Packet, Error> {
+        let budget = self.meta.packet.budgets.of(depth).max(recipe.budget);
+        let recipe = Recipe { depth, budget, ..recipe.clone() };
+        let (sources, _) = self.packet_sources(&recipe)?;
+        let about = Head {
+            id: packet.id.clone(),
+            session: packet.session.clone(),
+            version: packet.version,
+            created: packet.created.clone(),
+            creator: packet.creator.clone(),
+        };
+        let count = |text: &str| self.count(text);
+        Ok(packets::generate(&recipe, &sources, &about, None, &count)?.packet)
+    }
+
+    fn entries_of(&self, packet: &Packet) -> Result<Entries, Error> {
+        let mut entries = Vec::new();
+        for key in packets::keys(packet) {
+            let entry = self.entry(&key)?;
+            entries.push((key, entry));
+        }
+        Ok(entries)
+    }
+
+    /// Returns true if the caller may see what comes from a source.
+    fn sees_source(&self, source: &Source, recipe: &Recipe, entries: &Entries) -> bool {
+        let has_all_keys = self.caller.keys().is_every_key();
+        match &source.origin {
+            Origin::Given | Origin::File { .. } | Origin::Item { .. } => true,
+            Origin::Entry { key, .. } => recipe.keys.contains(key) || self.sees_entry(key, entries),
+            Origin::State { .. } => has_all_keys,
+            Origin::Missing { .. } => {
+                has_all_keys || source.by.as_deref() == Some(self.caller.participant.as_str())
+            }
+        }
+    }
+
+    fn sees_entry(&self, key: &Key, entries: &Entries) -> bool {
+        match of(entries, key) {
+            Some(entry) => self.may_read(entry),
+            // Its lists are gone with it, the session's rules are not.
+            None => self.authorizer.may_read(key, &Access::default()),
+        }
+    }
+
+    /// Returns what changed in the sources of a packet since it was written.
+    fn stale_sources(
+        &self,
+        packet: &Packet,
+        recipe: &Recipe,
+        written: Revision,
+    ) -> Result<Vec<Stale>, Error> {
+        let entries = self.entries_of(packet)?;
+        let state = |key: &Key| match of(&entries, key) {
+            Some(it) if recipe.keys.contains(key) || self.may_read(it) => {
+                if it.is_redacted {
+                    SourceState::Redacted
+                } else if it.created > written {
+                    // Another entry has the key since.
+                    SourceState::Gone
+                } else {
+                    SourceState::Version(it.version)
+                }
+            }
+            _ => SourceState::Gone,
+        };
+        let is_state = |it: &Statement| matches!(it.source.origin, Origin::State { .. });
+        let round = if packet.statements.iter().any(is_state) {
+            Some(StoredRounds(self.bucket).rounds()?.last).filter(|it| *it > 0)
+        } else {
+            None
+        };
+        Ok(packets::stale(packet, &state, round))
+    }
+}
+
+/// Returns an entry that a packet was made from, if it exists.
+fn of<'a>(entries: &'a Entries, key: &Key) -> Option<&'a Entry> {
+    entries.iter().find(|it| it.0 == *key)?.1.as_ref()
+}

@@ -1,0 +1,123 @@
+//! Packets from conversations without any label, beside three baselines: the newest messages, those
+//! that have most in common with the task (BM25), and what users said, the newest first.
+//!
+//! A task passes if everything that matters is in the packet, and nothing that was replaced, objected to, is about something
+//! else, or was written by a third party.
+
+mod first;
+mod second;
+mod third;
+
+use shared_context_core::{
+    item::{Item, Kind, ListedKind},
+    packets::{Depth, Form, GeneratePacket, Sources},
+    text::{Candidate, relevance},
+};
+
+use super::{conversation, generated, request};
+
+/// A task, the conversation before it, and what its packet must have and must not have.
+pub(super) struct Task {
+    pub(super) work: &'static str,
+    pub(super) talk: &'static [(char, &'static str)],
+    pub(super) needs: &'static [&'static str],
+    pub(super) never: &'static [&'static str],
+}
+
+/// How many tasks each way passes: ours, newest first, BM25, users first.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Passed([u32; 4]);
+
+fn check(text: &str, task: &Task) -> Vec<String> {
+    let text = text.to_lowercase();
+    let has = |it: &&&str| text.contains(&it.to_lowercase());
+    let missing = task.needs.iter().filter(|it| !has(it)).map(|it| format!("lacks {it}"));
+    let wrong = task.never.iter().filter(has).map(|it| format!("has {it}"));
+    missing.chain(wrong).collect()
+}
+
+/// Returns the texts of the messages that fit the budget in this order.
+fn filled(items: &[Item], order: impl Iterator<Item = usize>, budget: u32) -> String {
+    let mut left = budget;
+    let mut text = String::new();
+    for it in order.filter_map(|it| items.get(it)).filter(|it| it.tokens.0 > 0) {
+        if it.tokens.0 <= left {
+            left -= it.tokens.0;
+            text.push_str(it.text().unwrap_or_default());
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn baselines(items: &[Item], task: &str, budget: u32) -> [String; 3] {
+    let newest = (0..items.len()).rev();
+    let texts: Vec<Candidate<'_>> =
+        items.iter().map(|it| Candidate::alone(it.text().unwrap_or_default())).collect();
+    let scores = relevance(task, &texts);
+    let mut best: Vec<usize> = (0..items.len()).collect();
+    best.sort_by_key(|it| std::cmp::Reverse(scores.get(*it).copied()));
+    let is_user = |it: &usize| {
+        items.get(*it).is_some_and(|it| it.kind == Kind::Listed(ListedKind::UserMessage))
+    };
+    let (users, others): (Vec<usize>, Vec<usize>) = (0..items.len()).rev().partition(is_user);
+    [
+        filled(items, newest, budget),
+        filled(items, best.into_iter(), budget),
+        filled(items, users.into_iter().chain(others), budget),
+    ]
+}
+
+fn run(tasks: &[Task], prints: bool) -> Passed {
+    let mut passed = Passed::default();
+    for task in tasks {
+        let items = conversation(task.talk);
+        let all: u32 = items.iter().map(|it| it.tokens.0).sum();
+        let made = generated(&at(task, &items), &Sources::default());
+        let text = made.packet.render(Form::Markdown);
+        let texts = baselines(&items, task.work, 400);
+        let faults = check(&text, task);
+        if prints {
+            println!("{}: {all} tokens; {}", task.work, faults.join(", "));
+        }
+        if prints && !faults.is_empty() {
+            println!("{text}");
+            for it in made.candidates.iter().filter(|it| !it.is_included) {
+                let why = made.omitted.iter().find(|one| one.item == it.id).map(|it| it.reason);
+                println!("  - {why:?}: {}", it.statement.text);
+            }
+        }
+        let others = texts.iter().map(|it| check(it, task).is_empty());
+        for (count, is_passed) in
+            passed.0.iter_mut().zip([faults.is_empty()].into_iter().chain(others))
+        {
+            *count += u32::from(is_passed);
+        }
+    }
+    let [ours, newest, bm25, users] = passed.0;
+    println!(
+        "of {}: ours {ours}, newest first {newest}, BM25 {bm25}, users first {users}",
+        tasks.len()
+    );
+    passed
+}
+
+fn at(task: &Task, items: &[Item]) -> GeneratePacket {
+    GeneratePacket { depth: Some(Depth::Standard), ..request(task.work, items.to_vec()) }
+}
+
+#[test]
+fn natural_conversations_give_complete_packets() {
+    for tasks in [&first::TASKS, &second::TASKS] {
+        let passed = run(tasks, true);
+        let [ours, newest, bm25, users] = passed.0;
+        assert!(ours >= 5 && ours >= newest.max(bm25).max(users), "{passed:?}");
+    }
+}
+
+#[test]
+fn packets_of_other_conversations_beat_the_baselines() {
+    let passed = run(&third::TASKS, false);
+    let [ours, newest, bm25, users] = passed.0;
+    assert!(ours >= 2 && ours >= newest.max(bm25).max(users), "{passed:?}");
+}
