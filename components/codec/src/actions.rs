@@ -10,7 +10,7 @@ use crate::{
     compaction, context, form,
     json::ParseError,
     nearest::nearest_action,
-    project,
+    packets, project,
     refusal::{malformed, malformed_in, shorten},
     rounds, session, store,
 };
@@ -23,6 +23,7 @@ pub fn actions() -> impl Iterator<Item = &'static ActionInfo> {
         rounds::ACTIONS,
         context::ACTIONS,
         compaction::ACTIONS,
+        packets::ACTIONS,
         session::ACTIONS,
         project::ACTIONS,
     ];
@@ -37,6 +38,7 @@ pub(crate) fn forms() -> impl Iterator<Item = (&'static ActionInfo, &'static For
         rounds::FORMS,
         context::FORMS,
         compaction::FORMS,
+        packets::FORMS,
         session::FORMS,
         project::FORMS,
     ];
@@ -51,6 +53,7 @@ pub fn published() -> impl Iterator<Item = (&'static ActionInfo, &'static Publis
         rounds::PUBLISHED,
         context::PUBLISHED,
         compaction::PUBLISHED,
+        packets::PUBLISHED,
         session::PUBLISHED,
         project::PUBLISHED,
     ];

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use shared_context_core::{
-    Label, Line, ScopeKind,
-    audit::AuditRecord,
+    Line, ScopeKind,
+    audit::{AuditRecord, Subject},
     reply::{AuditPage, ChangesPage},
 };
 
@@ -44,7 +44,8 @@ pub struct AuditForm<'a> {
     /// The size of its value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_size_tokens: Option<u32>,
-    /// The snapshot it was done to or with.
+    /// What else it was done to: a snapshot, an envelope, missing context, or the address of a
+    /// packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<&'a str>,
     /// Why it was done.
@@ -90,7 +91,7 @@ impl<'a> From<&'a AuditRecord> for AuditForm<'a> {
             key: entry.as_ref().map(|it| it.key.as_str()),
             version: entry.as_ref().map(|it| it.version),
             value_size_tokens: entry.as_ref().map(|it| it.value_tokens.0),
-            label: label.as_ref().map(Label::as_str),
+            label: label.as_ref().map(Subject::as_str),
             reason: reason.as_ref().map(Line::as_str),
             round: *round,
         }

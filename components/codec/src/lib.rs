@@ -18,6 +18,7 @@ mod invoke;
 mod item;
 mod json;
 mod nearest;
+mod packets;
 mod project;
 pub mod pure;
 mod refusal;
@@ -53,6 +54,11 @@ pub mod parts {
     /// Builders of commands of the context pipeline.
     pub mod context {
         pub use crate::context::input::*;
+    }
+
+    /// Builders of commands about packets.
+    pub mod packets {
+        pub use crate::packets::input::*;
     }
 
     /// Builders of commands on rounds.

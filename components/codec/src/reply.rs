@@ -5,7 +5,7 @@ use shared_context_core::{Outcome, Reply, port::Revision};
 use crate::{
     compaction, context, feed,
     json::to_vec,
-    project, rounds, session,
+    packets, project, rounds, session,
     store::{entry_replies, snapshot_replies},
 };
 
@@ -43,6 +43,7 @@ pub(crate) fn encode(outcome: &Outcome) -> Vec<u8> {
         Reply::Swept => b"{}".to_vec(),
         Reply::RenderedContext(it) => to_vec(&session::replies::context(it, revision)),
         Reply::Context(it) => context::encode(it, revision),
+        Reply::Packets(it) => packets::encode(it, revision),
         Reply::Compaction(it) => compaction::encode(it, revision),
         Reply::Prompt(it) => to_vec(&session::replies::prompt(it)),
         Reply::Audit(it) => to_vec(&feed::audit(it)),

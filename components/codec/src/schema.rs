@@ -5,6 +5,7 @@
 
 pub mod bounds;
 pub mod context;
+pub mod packets;
 
 use std::mem;
 
@@ -72,13 +73,13 @@ fn request(action: &ActionInfo, form: &Form, generator: &mut SchemaGenerator) ->
     restrict_formats(&mut request);
     let properties = request.get_mut("properties").and_then(Value::as_object_mut);
     for (name, schema) in properties.into_iter().flatten() {
-        match name.as_str() {
-            "action" => *schema = json!({"const": action.name}),
-            "keys" => bounds::bind_keys(action.name, schema),
-            _ => match context::of_member(action.name, name) {
-                Some(bounds) => bounds::merge(schema, bounds),
-                None => bounds::bind(name, schema),
-            },
+        let bounds = packets::of_member(action.name, name);
+        let bounds = bounds.or_else(|| context::of_member(action.name, name));
+        match (name.as_str(), bounds) {
+            ("action", _) => *schema = json!({"const": action.name}),
+            (_, Some(bounds)) => bounds::merge(schema, bounds),
+            ("keys", None) => bounds::bind_keys(action.name, schema),
+            (_, None) => bounds::bind(name, schema),
         }
     }
     let required: Vec<&str> = ["action"].iter().chain(action.required).copied().collect();

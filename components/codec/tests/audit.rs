@@ -72,7 +72,7 @@ fn a_change_of_an_entry_is_one_line_without_its_value() {
 fn an_audit_line_names_label_reason_and_round() {
     let record = AuditRecord {
         action: AuditAction::CloseRound,
-        label: Some(Label::parse("before").unwrap()),
+        label: Some(Label::parse("before").unwrap().into()),
         reason: Some(Line::parse("reason", "an API \"key\"").unwrap()),
         round: Some(4),
         ..archived()

@@ -49,7 +49,7 @@ fn of_sessions() -> Vec<Error> {
         Error::InvalidKey { key: "Open Questions".to_owned(), has_prefix: false },
         Error::FormatTooNew {
             format: "shared-context/session/9".to_owned(),
-            known: "shared-context/session/3",
+            known: "shared-context/session/4",
         },
         Error::DocumentAltered { place: "entries.3 (scope)".to_owned() },
         Error::SessionNotFound { session: session.clone() },
@@ -68,6 +68,13 @@ fn of_sessions() -> Vec<Error> {
         Error::KeyNotFound { key: key("scope") },
         Error::EnvelopeNotFound { id: "ENV-3".to_owned() },
         Error::MissingNotFound { id: "MIS-9".to_owned() },
+        Error::PacketNotFound { packet: "subagent:impl".to_owned() },
+        Error::FeedbackGiven { version: 2 },
+        Error::PacketLimit {
+            message: "the session keeps packets for 64 addresses, at most 64 may be; clear one \
+                      that is no longer needed"
+                .to_owned(),
+        },
         Error::BudgetTooSmall { limit: "tokens", needed: 1_840 },
         Error::TargetUnreachable { target: Tokens(8_000), needed: Tokens(9_120) },
         Error::EnvelopeLimit {

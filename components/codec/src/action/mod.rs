@@ -56,6 +56,8 @@ pub enum System {
     Rounds,
     /// The context pipeline of a session (spec 16).
     Context,
+    /// Packets of a session (spec 18).
+    Packets,
     /// Lifecycle of projects.
     Projects,
 }
@@ -64,7 +66,7 @@ impl System {
     /// Returns the kind of scope that the requests of this system are about.
     pub(crate) const fn scope(self) -> ScopeKind {
         match self {
-            Self::Store | Self::Rounds | Self::Context => ScopeKind::Session,
+            Self::Store | Self::Rounds | Self::Context | Self::Packets => ScopeKind::Session,
             Self::Projects => ScopeKind::Project,
         }
     }

@@ -21,7 +21,7 @@ use shared_context_core::{
     store::{access::RULES_MAX, expiry::TTL_SECONDS_MAX},
 };
 
-use super::context;
+use super::{context, packets};
 use crate::{context::REPORTS, rounds::DELTA_FORMS};
 
 /// Key, with a prefix where the session allows it.
@@ -142,7 +142,8 @@ pub(super) fn bind_keys(action: &str, schema: &mut Value) {
 pub(super) fn bind_definition(name: &str, definition: &mut Value) {
     let properties = definition.get_mut("properties").and_then(Value::as_object_mut);
     for (member, schema) in properties.into_iter().flatten() {
-        if let Some(bounds) = context::of_definition(name, member) {
+        let bounds = packets::of_definition(name, member);
+        if let Some(bounds) = bounds.or_else(|| context::of_definition(name, member)) {
             merge(schema, bounds);
         }
     }

@@ -2,8 +2,9 @@
 
 use shared_context_core::{
     Config, Error, Key, ProjectId,
-    config::ConfigChange,
+    config::{ConfigChange, PacketConfigChange},
     namespace::{Convention, Namespace},
+    packets::{Depth, PacketConfig},
     pattern::KeyPattern,
     store::{
         access::{Access, AccessChange, AccessRule},
@@ -58,19 +59,62 @@ pub(crate) struct ConfigForm {
     /// The id of the project that the session belongs to; none by default. It need not exist.
     project: Option<Option<String>>,
     /// The sets of tools that participants are offered in MCP besides the working memory:
-    /// `delta_rounds`; none by default.
+    /// `delta_rounds`, `context_packets`; none by default.
     tools: Option<Option<Vec<String>>>,
     /// Whether a value that looks like a credential or personal data is rejected; false by
     /// default: it is stored, with a warning.
     rejects_secrets: Option<Option<bool>>,
+    /// How packets are written.
+    packet: Option<Option<PacketForm>>,
 }
 
 form! {
     ConfigForm:
     value_tokens_max, store_tokens_max, keys_max, estimator, namespace, history_versions_max,
     history_bytes_max, snapshots_max, changes_max, ttl_seconds_default, allows_prefixes, access,
-    project, tools, rejects_secrets
+    project, tools, rejects_secrets, packet
 }
+
+/// How packets are written. What is absent has its default, and stays as it is in an update; null is
+/// the default.
+#[expect(clippy::option_option, reason = "as in the configuration")]
+#[derive(Debug, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "packet_settings"))]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
+pub(crate) struct PacketForm {
+    /// The depth of a packet whose request names none: minimal, standard or deep; standard by
+    /// default.
+    default_depth: Option<Option<String>>,
+    /// The budget of each depth.
+    budgets: Option<Option<PacketBudgetsForm>>,
+    /// Whether a credential that is minted for a task comes with a packet; true by default.
+    auto_generate: Option<Option<bool>>,
+    /// Whether feedback counts in the statistics; true by default.
+    track_efficiency: Option<Option<bool>>,
+    /// Whether a packet is removed once its receiver gave feedback, the shared one excepted; true by
+    /// default.
+    auto_cleanup: Option<Option<bool>>,
+}
+
+form! { PacketForm: default_depth, budgets, auto_generate, track_efficiency, auto_cleanup }
+
+/// The budgets of packets in tokens, 50 to 8000.
+#[expect(clippy::option_option, reason = "as in the configuration")]
+#[derive(Debug, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "packet_budgets"))]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
+pub(crate) struct PacketBudgetsForm {
+    /// Of minimal packets; 100 by default.
+    minimal: Option<Option<u32>>,
+    /// Of standard packets; 400 by default.
+    standard: Option<Option<u32>>,
+    /// Of deep packets; 800 by default.
+    deep: Option<Option<u32>>,
+}
+
+form! { PacketBudgetsForm: minimal, standard, deep }
 
 /// Who may read and write some keys. What is absent is everyone.
 #[derive(Debug, Default)]
@@ -168,6 +212,32 @@ pub(crate) fn change(form: ConfigForm) -> Result<ConfigChange, Error> {
         project: form.project.map(|it| it.as_deref().map(project).transpose()).transpose()?,
         tools: or_default(form.tools, Vec::new()),
         rejects_secrets: or_default(form.rejects_secrets, false),
+        packet: form.packet.map(|it| it.map(packet).transpose()).transpose()?,
+    })
+}
+
+fn packet(form: PacketForm) -> Result<PacketConfigChange, Error> {
+    let default = PacketConfig::default();
+    let depth = |it: Option<String>| match it {
+        Some(it) => Depth::parse(&it)
+            .map_err(|error| Error::malformed(format!("config.packet.default_depth: {error}"))),
+        None => Ok(default.default_depth),
+    };
+    let sent = match form.budgets {
+        None => PacketBudgetsForm::default(),
+        Some(None) => {
+            PacketBudgetsForm { minimal: Some(None), standard: Some(None), deep: Some(None) }
+        }
+        Some(Some(it)) => it,
+    };
+    Ok(PacketConfigChange {
+        default_depth: form.default_depth.map(depth).transpose()?,
+        minimal: or_default(sent.minimal.map(tokens), default.budgets.minimal),
+        standard: or_default(sent.standard.map(tokens), default.budgets.standard),
+        deep: or_default(sent.deep.map(tokens), default.budgets.deep),
+        auto_generate: or_default(form.auto_generate, default.auto_generate),
+        track_efficiency: or_default(form.track_efficiency, default.track_efficiency),
+        auto_cleanup: or_default(form.auto_cleanup, default.auto_cleanup),
     })
 }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 use shared_context_core::{
     Config, Key, ProjectId,
     context::RenderedContext,
+    packets::{Budgets, PacketConfig},
     prompt::Rendered,
     reply::{Inspection, SessionInfo},
     store::{access::AccessRule, expiry::Ttl},
@@ -87,6 +88,39 @@ pub(crate) struct ConfigReply<'a> {
     /// is stored with a warning.
     #[serde(skip_serializing_if = "is_false")]
     rejects_secrets: bool,
+    /// How packets are written; absent where it is by the defaults.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packet: Option<PacketReply>,
+}
+
+/// How packets are written.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "packet_settings_in_force"))]
+pub(crate) struct PacketReply {
+    /// The depth of a packet whose request names none.
+    default_depth: &'static str,
+    /// The budget of each depth.
+    budgets: PacketBudgetsReply,
+    /// Whether a credential that is minted for a task comes with a packet.
+    auto_generate: bool,
+    /// Whether feedback counts in the statistics.
+    track_efficiency: bool,
+    /// Whether a packet is removed once its receiver gave feedback.
+    auto_cleanup: bool,
+}
+
+/// The budgets of packets in tokens.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "packet_budgets_in_force"))]
+pub(crate) struct PacketBudgetsReply {
+    /// Of minimal packets.
+    minimal: u32,
+    /// Of standard packets.
+    standard: u32,
+    /// Of deep packets.
+    deep: u32,
 }
 
 /// Who may read and write some keys.
@@ -232,6 +266,18 @@ pub(crate) fn config(it: &Config) -> ConfigReply<'_> {
         project: it.project.as_ref().map(ProjectId::as_str),
         tools: &it.tools,
         rejects_secrets: it.rejects_secrets,
+        packet: (it.packet != PacketConfig::default()).then(|| packet(&it.packet)),
+    }
+}
+
+fn packet(it: &PacketConfig) -> PacketReply {
+    let Budgets { minimal, standard, deep } = it.budgets;
+    PacketReply {
+        default_depth: it.default_depth.as_str(),
+        budgets: PacketBudgetsReply { minimal: minimal.0, standard: standard.0, deep: deep.0 },
+        auto_generate: it.auto_generate,
+        track_efficiency: it.track_efficiency,
+        auto_cleanup: it.auto_cleanup,
     }
 }
 

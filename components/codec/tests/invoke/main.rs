@@ -200,7 +200,7 @@ fn a_session_survives_export_and_import() {
         let reply = third.ask("admin", &altered);
         assert!(reply.contains("DOCUMENT_ALTERED") && reply.contains(place), "{place}: {reply}");
     }
-    let newer = import.replacen("shared-context/session/1", "shared-context/session/4", 1);
+    let newer = import.replacen("shared-context/session/1", "shared-context/session/5", 1);
     assert!(it.ask("admin", &newer).contains("FORMAT_TOO_NEW"));
     for none in ["{}", "[]", "3", "\"x\"", r#"{"format":"shared-context/session/1"}"#] {
         let reply = it.ask("admin", &format!(r#"{{"action":"import_session","document":{none}}}"#));

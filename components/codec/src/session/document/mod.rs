@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, value::RawValue};
 use shared_context_core::{
     Config, Error, SessionId, canonical, context::kept::KeptContext, digest::sha256,
-    portable::Portable, rounds::RoundHistory, store::Entry,
+    packets::kept::KeptPackets, portable::Portable, rounds::RoundHistory, store::Entry,
 };
 
 use super::{
@@ -23,15 +23,18 @@ use crate::{
     context::document::ContextItem,
     form::{self, Form, Member, Slot, form},
     json::Time,
+    packets::document::PacketsItem,
     refusal::malformed,
     rounds::document::RoundItem,
     values::{Values, invalid},
 };
 use items::{EntryItem, SnapshotItem, VersionItem};
 
-/// Latest format, of a session that keeps something of the context pipeline. This version also
-/// reads the earlier ones.
-pub(crate) const FORMAT: &str = "shared-context/session/3";
+/// Latest format, of a session that keeps packets. This version also reads the earlier ones.
+pub(crate) const FORMAT: &str = "shared-context/session/4";
+/// Format of a session that keeps something of the context pipeline: earlier versions can read it
+/// too.
+const FORMAT_WITH_CONTEXT: &str = "shared-context/session/3";
 /// Format of a session with rounds: earlier versions can read it too.
 const FORMAT_WITH_ROUNDS: &str = "shared-context/session/2";
 /// Format of other sessions: even earlier versions can read it.
@@ -45,8 +48,8 @@ const FORMAT_FAMILY: &str = "shared-context/session/";
 #[cfg_attr(feature = "schema", schemars(rename = "session_document"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DocumentForm {
-    /// `shared-context/session/1`, 2 when there are rounds, or 3 when there are envelopes or missing
-    /// context.
+    /// `shared-context/session/1`, 2 when there are rounds, 3 when there are envelopes or missing
+    /// context, or 4 when there are packets.
     format: String,
     /// The session's id where it came from.
     session_id: String,
@@ -69,6 +72,9 @@ pub(crate) struct DocumentForm {
     /// What is kept of the context pipeline; absent when there never was anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context: Option<ContextItem>,
+    /// What is kept of packets; absent when there never was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    packets: Option<PacketsItem>,
     /// Every value, by its digest: `sha256:` and 64 hexadecimal digits.
     #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, String>"))]
     values: Values,
@@ -82,7 +88,7 @@ pub(crate) struct DocumentForm {
 form! {
     DocumentForm:
     format, session_id, status, created_at, config, entries, history, snapshots,
-    rounds = or_absent, context, values, digests, digest
+    rounds = or_absent, context, packets, values, digests, digest
 }
 
 /// Content of the document's digest: everything, with digests in place of long parts.
@@ -116,9 +122,12 @@ pub(crate) struct Digests {
     /// Of what is kept of the context pipeline; absent when there is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context: Option<String>,
+    /// Of what is kept of packets; absent when there is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    packets: Option<String>,
 }
 
-form! { Digests: config, entries, history, snapshots, rounds = or_absent, context }
+form! { Digests: config, entries, history, snapshots, rounds = or_absent, context, packets }
 
 /// A configuration, serialized with every member present.
 #[derive(Debug, Default)]
@@ -162,10 +171,11 @@ impl DocumentForm {
         let history = it.history.iter().map(|it| VersionItem::new(it, item(&it.entry))).collect();
         let snapshots = it.snapshots.iter().map(|it| SnapshotItem::new(it, &mut item)).collect();
         let RoundHistory { query, rounds } = &it.rounds;
-        let format = match (it.context.is_empty(), rounds.is_empty()) {
-            (false, _) => FORMAT,
-            (true, false) => FORMAT_WITH_ROUNDS,
-            (true, true) => FORMAT_OF_ENTRIES,
+        let format = match (it.packets.is_empty(), it.context.is_empty(), rounds.is_empty()) {
+            (false, _, _) => FORMAT,
+            (true, false, _) => FORMAT_WITH_CONTEXT,
+            (true, true, false) => FORMAT_WITH_ROUNDS,
+            (true, true, true) => FORMAT_OF_ENTRIES,
         };
         let rounds = rounds.iter().map(|it| RoundItem::new(it, query.as_ref(), &mut values));
         let rounds = rounds.collect();
@@ -180,6 +190,7 @@ impl DocumentForm {
             snapshots,
             rounds,
             context: ContextItem::new(&it.context),
+            packets: PacketsItem::new(&it.packets),
             values,
             digests: Digests::default(),
             digest: String::new(),
@@ -208,6 +219,7 @@ impl DocumentForm {
             snapshots: self.snapshots.iter().map(digest).collect(),
             rounds: self.rounds.iter().map(digest).collect(),
             context: self.context.as_ref().map(digest),
+            packets: self.packets.as_ref().map(digest),
         }
     }
 
@@ -236,6 +248,9 @@ impl DocumentForm {
         check_items("rounds", &found.rounds, &recorded.rounds, |_| None)?;
         if found.context != self.digests.context {
             return altered("context".to_owned());
+        }
+        if found.packets != self.digests.packets {
+            return altered("packets".to_owned());
         }
         if self.digest_of_all() == self.digest {
             Ok(())
@@ -290,6 +305,10 @@ impl DocumentForm {
             context: self.context.map_or_else(
                 || Ok(KeptContext::default()),
                 |it| it.restore().map_err(|error| invalid(&format!("context: {error}"))),
+            )?,
+            packets: self.packets.map_or_else(
+                || Ok(KeptPackets::default()),
+                |it| it.restore().map_err(|error| invalid(&format!("packets: {error}"))),
             )?,
             values,
         })
@@ -356,10 +375,10 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
     let member: FormatMember<'_> =
         serde_json::from_slice(document.as_bytes()).map_err(|_| invalid("it is no document"))?;
     let format = &*member.format;
-    if ![FORMAT, FORMAT_WITH_ROUNDS, FORMAT_OF_ENTRIES].contains(&format) {
+    if ![FORMAT, FORMAT_WITH_CONTEXT, FORMAT_WITH_ROUNDS, FORMAT_OF_ENTRIES].contains(&format) {
         let is_later = format
             .strip_prefix(FORMAT_FAMILY)
-            .is_some_and(|it| it.parse::<u32>().is_ok_and(|it| it > 3));
+            .is_some_and(|it| it.parse::<u32>().is_ok_and(|it| it > 4));
         return Err(if is_later {
             Error::FormatTooNew { format: format.to_owned(), known: FORMAT }
         } else {
