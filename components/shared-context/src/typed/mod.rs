@@ -7,6 +7,7 @@ mod changes;
 mod compaction;
 mod context;
 mod history;
+mod packets;
 mod projects;
 mod prompt;
 mod rounds;

@@ -71,6 +71,7 @@ pub(crate) mod interfaces {
         changes = shared_context_core_changes,
         compaction = shared_context_core_compaction,
         context = shared_context_core_context,
+        packets = shared_context_core_packets,
         prompt = shared_context_core_prompt,
         rounds = shared_context_core_rounds,
         projects = shared_context_core_projects,

@@ -49,6 +49,14 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("extract", &["compaction.extract"]),
     ("compact", &["compaction.compact"]),
     ("check_summary", &["compaction.check-summary"]),
+    ("context_generate", &["packets.generate"]),
+    ("context_edit", &["packets.edit"]),
+    ("context_read", &["packets.read"]),
+    ("context_feedback", &["packets.feedback"]),
+    ("context_query", &["packets.query"]),
+    ("context_stats", &["packets.stats"]),
+    ("context_clear", &["packets.clear"]),
+    ("list_packets", &["packets.list-packets"]),
     ("show_session", &["sessions.show"]),
     ("create_session", &["sessions.create"]),
     ("update_session", &["sessions.update"]),
@@ -65,7 +73,7 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
 ];
 
 /// The tests of the interfaces.
-const TESTS: [&str; 10] = [
+const TESTS: [&str; 11] = [
     include_str!("sessions.rs"),
     include_str!("store.rs"),
     include_str!("history.rs"),
@@ -73,6 +81,7 @@ const TESTS: [&str; 10] = [
     include_str!("changes.rs"),
     include_str!("compaction.rs"),
     include_str!("context.rs"),
+    include_str!("packets.rs"),
     include_str!("prompt.rs"),
     include_str!("rounds.rs"),
     include_str!("projects.rs"),
@@ -126,9 +135,22 @@ fn member(name: &str) -> String {
     }
 }
 
-/// Actions whose typed function takes the JSON object of the request: items have too many members
-/// to type.
-const REQUESTS_AS_JSON: &[&str] = &["assemble_context", "extract", "compact", "check_summary"];
+/// Actions whose typed function takes the JSON object of the request: items and packets have too
+/// many members to type.
+const REQUESTS_AS_JSON: &[&str] = &[
+    "assemble_context",
+    "extract",
+    "compact",
+    "check_summary",
+    "context_generate",
+    "context_edit",
+    "context_read",
+    "context_feedback",
+    "context_query",
+    "context_stats",
+    "context_clear",
+    "list_packets",
+];
 
 /// Actions that only the JSON tool can repeat under a request id.
 const REPEATABLE_AS_JSON: &[&str] = &[
