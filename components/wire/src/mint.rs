@@ -12,14 +12,16 @@
 
 use serde::{Deserialize, Serialize};
 use shared_context_codec::{Caller, Credential, Failure, Reply};
-use shared_context_core::{Participant, Role, Scope, ScopeKind, pattern::KeyPatterns};
+use shared_context_core::{
+    Participant, Role, Scope, ScopeKind, packets::PacketConfig, pattern::KeyPatterns,
+};
 
 use crate::{
     Engine,
     credential::{
         AGENT_TTL_SECONDS, Grant, Identity, Keys, Minted, ORCHESTRATOR_TTL_SECONDS, TTL_SECONDS,
     },
-    http::scope,
+    http::{ToolRequest, invalid_reply, scope},
     tools::Toolset,
 };
 
@@ -36,6 +38,9 @@ pub(crate) struct Invitation {
     /// The only sets of tools besides the working memory that it is for in MCP. `None`: those that
     /// the session uses.
     pub(crate) tools: Option<Vec<String>>,
+    /// What a subagent is to do: with it the credential comes with a packet, unless the session's
+    /// configuration says that none does.
+    pub(crate) packet_task: Option<String>,
 }
 
 /// Reply with an issued credential.
@@ -53,6 +58,20 @@ pub(crate) struct IssuedCredential {
     /// The only sets of tools besides the working memory that it is for, as they were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tools: Option<Vec<String>>,
+    /// The packet that was written for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) packet: Option<IssuedPacket>,
+}
+
+/// Packet that was written for the holder of a credential.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct IssuedPacket {
+    /// Its id.
+    id: String,
+    /// Its version.
+    version: u32,
+    /// Its tokens.
+    tokens: u32,
 }
 
 /// Members of a session reply that a credential needs.
@@ -62,6 +81,23 @@ struct CredentialEpoch {
     credential_epoch: u64,
 }
 
+/// Members of a session reply that say whether credentials come with packets.
+#[derive(Deserialize)]
+struct PacketConfigReply {
+    config: ConfigReply,
+}
+
+#[derive(Deserialize)]
+struct ConfigReply {
+    /// Absent where all of it is the default.
+    packet: Option<PacketSettings>,
+}
+
+#[derive(Deserialize)]
+struct PacketSettings {
+    auto_generate: bool,
+}
+
 /// Mints the credential for `invitation` on behalf of `caller`, whose own credential is in the
 /// header `authorization`. It expires no later than that one, and has no other tools.
 ///
@@ -69,7 +105,7 @@ struct CredentialEpoch {
 ///
 /// `MALFORMED_REQUEST`, with the member of the invitation; errors of the session for `caller`, such
 /// as `UNAUTHENTICATED` and `SESSION_NOT_FOUND`; `FORBIDDEN`: the admin may invite everyone, the
-/// orchestrator only subagents.
+/// orchestrator only subagents. With a task those of `context_generate`; nothing is minted then.
 pub(crate) async fn invite<E: Engine>(
     engine: &E,
     keys: &Keys,
@@ -78,7 +114,7 @@ pub(crate) async fn invite<E: Engine>(
     authorization: &str,
     invitation: Invitation,
 ) -> Result<IssuedCredential, Failure> {
-    let Invitation { participant, ttl_seconds, keys: granted, tools } = invitation;
+    let Invitation { participant, ttl_seconds, keys: granted, tools, packet_task } = invitation;
     let invited = Participant::parse(&participant).map_err(|error| malformed(error.to_string()))?;
     let role = invited.role();
     check_name(&invited)?;
@@ -104,13 +140,57 @@ pub(crate) async fn invite<E: Engine>(
         Identity::Admin => None,
     };
     let tools = passed_on(own, tools)?;
+    let packet = match packet_task {
+        Some(task) => {
+            check_packet(&caller.participant, role)?;
+            packet(engine, session, caller, &participant, &task, &shown).await?
+        }
+        None => None,
+    };
     let mut grant = grant(session, participant, granted.clone().unwrap_or_default(), &shown)?;
     grant.tools.clone_from(&tools);
     let at_most = keys.expiry_of(authorization);
     let minted = keys.mint_until(&grant, engine.now(), ttl_seconds, at_most)?;
     let Minted { credential, expires_at } = minted;
     let participant = grant.participant;
-    Ok(IssuedCredential { participant, credential, expires_at, keys: granted, tools })
+    Ok(IssuedCredential { participant, credential, expires_at, keys: granted, tools, packet })
+}
+
+/// Rejects a task with a credential that comes with no packet.
+fn check_packet(caller: &str, role: Role) -> Result<(), Failure> {
+    if role != Role::Agent {
+        return Err(malformed("packet_task is for a subagent's credential; leave it out"));
+    }
+    if caller == "orchestrator" {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "FORBIDDEN",
+        "only the orchestrator writes packets; leave packet_task out, and let it call \
+         context_generate",
+    ))
+}
+
+/// Writes the packet of `participant` for `task`, if credentials of the session come with one.
+async fn packet<E: Engine>(
+    engine: &E,
+    session: &str,
+    caller: &Caller,
+    participant: &str,
+    task: &str,
+    shown: &Reply,
+) -> Result<Option<IssuedPacket>, Failure> {
+    let shown: PacketConfigReply =
+        serde_json::from_slice(&shown.body).map_err(|_| invalid_reply())?;
+    let is_on =
+        shown.config.packet.map_or(PacketConfig::default().auto_generate, |it| it.auto_generate);
+    if !is_on {
+        return Ok(None);
+    }
+    let request = ToolRequest::new("context_generate");
+    let request = request.with("task", Some(task)).with("address", Some(participant));
+    let reply = engine.invoke(&scope(session), caller, &request.into_bytes()).await?;
+    serde_json::from_slice(&reply.body).map(Some).map_err(|_| invalid_reply())
 }
 
 /// Mints the orchestrator's credential for `session`, which `reply` reports as just created.

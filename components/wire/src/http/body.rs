@@ -98,6 +98,15 @@ impl<'b> Members<'b> {
         })
     }
 
+    /// Returns the string `name`, if it is given.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: it is not a string.
+    pub(crate) fn text_if_any(&self, name: &str) -> Result<Option<String>, Failure> {
+        self.raw(name).map(|_| self.text(name)).transpose()
+    }
+
     /// Returns the whole number `name`, if it is given.
     ///
     /// # Errors

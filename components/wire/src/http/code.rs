@@ -15,7 +15,7 @@ pub(crate) struct Code {
 }
 
 /// Every code, in order of precedence; those of the wire and of hosts last.
-pub(crate) static CODES: [Code; 46] = [
+pub(crate) static CODES: [Code; 49] = [
     code("UNAUTHENTICATED", StatusCode::UNAUTHORIZED, "Credential missing or void"),
     code("MALFORMED_REQUEST", StatusCode::BAD_REQUEST, "Request not understood"),
     code("INVALID_KEY", StatusCode::BAD_REQUEST, "Not a key"),
@@ -43,6 +43,7 @@ pub(crate) static CODES: [Code; 46] = [
     code("DELTA_NOT_FOUND", StatusCode::NOT_FOUND, "No such delta in the open round"),
     code("ENVELOPE_NOT_FOUND", StatusCode::NOT_FOUND, "No such envelope"),
     code("MISSING_NOT_FOUND", StatusCode::NOT_FOUND, "No such missing context"),
+    code("PACKET_NOT_FOUND", StatusCode::NOT_FOUND, "No such packet"),
     code("KEY_NOT_FOUND", StatusCode::NOT_FOUND, "No such entry"),
     code("PATH_NOT_FOUND", StatusCode::NOT_FOUND, "No such place in the state"),
     code("PATH_EXISTS", StatusCode::CONFLICT, "Place in the state is taken"),
@@ -59,12 +60,14 @@ pub(crate) static CODES: [Code; 46] = [
         StatusCode::UNPROCESSABLE_ENTITY,
         "What must be kept is over the target",
     ),
+    code("FEEDBACK_GIVEN", StatusCode::CONFLICT, "Feedback was given already"),
     code("VERSION_CONFLICT", StatusCode::CONFLICT, "Entry is not as the condition says"),
     code("IDENTITY_CONFLICT", StatusCode::CONFLICT, "Term is bound to another concept"),
     code("STORE_FULL", StatusCode::CONFLICT, "Store over its limit"),
     code("ROUND_FULL", StatusCode::CONFLICT, "No more deltas in this round"),
     code("STATE_TOO_LARGE", StatusCode::CONFLICT, "State over its limit"),
     code("ENVELOPE_LIMIT", StatusCode::CONFLICT, "Over a limit of the context pipeline"),
+    code("PACKET_LIMIT", StatusCode::CONFLICT, "Over a limit of packets"),
     code("STORAGE_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE, "Storage failed"),
     code("REQUEST_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE, "Request body too large"),
     code("RATE_LIMITED", StatusCode::TOO_MANY_REQUESTS, "Too many requests"),

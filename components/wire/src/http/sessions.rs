@@ -57,13 +57,14 @@ pub(crate) async fn mint_credential<E: Engine>(
     call: &Call<'_, E>,
 ) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
-    let known = ["participant", "ttl_seconds", "keys", "tools"];
+    let known = ["participant", "ttl_seconds", "keys", "tools", "packet_task"];
     let members = Members::parse(call.body, &known, r#"{"participant":"subagent:analysis"}"#)?;
     let invitation = Invitation {
         participant: members.text("participant")?,
         ttl_seconds: members.number("ttl_seconds")?,
         keys: members.texts("keys")?,
         tools: members.texts("tools")?,
+        packet_task: members.text_if_any("packet_task")?,
     };
     let (engine, keys) = (call.engine, call.keys);
     let shown = call.headers.get(AUTHORIZATION).and_then(|it| it.to_str().ok());

@@ -95,7 +95,7 @@ pub const BODY_BYTES_MAX: usize = 256 * 1024;
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Longest body of a request with many texts, in bytes: 2 MiB, for the actions of the context
-/// pipeline.
+/// pipeline and on packets.
 pub const CONTEXT_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 impl Endpoint {
@@ -103,7 +103,11 @@ impl Endpoint {
     pub(crate) fn body_bytes_max(self) -> usize {
         match self {
             Self::ImportSession => DOCUMENT_BYTES_MAX,
-            Self::ActionRoute(it) if it.action.system == System::Context => CONTEXT_BYTES_MAX,
+            Self::ActionRoute(it)
+                if matches!(it.action.system, System::Context | System::Packets) =>
+            {
+                CONTEXT_BYTES_MAX
+            }
             _ => BODY_BYTES_MAX,
         }
     }

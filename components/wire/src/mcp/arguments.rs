@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Members of [`ADD_SUBAGENT`] and the one that must be sent.
-const SUBAGENT_MEMBERS: [&str; 4] = ["task", "id", "ttl_seconds", "keys"];
+const SUBAGENT_MEMBERS: [&str; 5] = ["task", "id", "ttl_seconds", "keys", "packet_task"];
 const SUBAGENT_REQUIRED: [&str; 1] = ["task"];
 /// Members that the wire itself uses.
 const OF_THE_WIRE: [&str; 1] = ["wait_seconds"];
@@ -181,6 +181,7 @@ fn check_value(member: &Member, place: &str, sent: &RawValue) -> Result<(), Fail
         Kind::Integer if parse_whole(sent.get()).is_none() => WHOLE,
         Kind::Number if !is::<f64>(sent) => "a number",
         Kind::Boolean if !is::<bool>(sent) => "true or false",
+        Kind::Object if !sent.get().starts_with('{') => "an object",
         Kind::Texts => {
             return check_items(place, "a list of texts, such as [\"a\",\"b\"]", "text", sent);
         }

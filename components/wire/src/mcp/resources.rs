@@ -1,5 +1,5 @@
-//! Resources: the keys of a session, its entries and the skill, for clients that show them or pass
-//! them to a model.
+//! Resources: the keys of a session, its packets, its entries and the skill, for clients that show
+//! them or pass them to a model.
 //!
 //! # Invariants
 //!
@@ -15,7 +15,7 @@ use rmcp::model::{
 use serde::Deserialize;
 use serde_json::json;
 use shared_context_codec::{Failure, Reply, text_in};
-use shared_context_core::tokens::Tokens;
+use shared_context_core::{packets::Address, tokens::Tokens};
 
 use super::{
     Cache, Context, MethodResult, Rejection,
@@ -23,7 +23,7 @@ use super::{
     params::Params,
     server::one_page,
     skill,
-    uri::{CONTEXT_TEMPLATE, ENTRY_TEMPLATE, KEYS_TEMPLATE, ResourceUri},
+    uri::{CONTEXT_TEMPLATE, ENTRY_TEMPLATE, KEYS_TEMPLATE, PACKET_TEMPLATE, ResourceUri},
     version::Version,
 };
 use crate::{
@@ -60,6 +60,23 @@ pub(crate) struct ListedEntry<'b> {
     readable: Option<bool>,
 }
 
+/// Reply of `list_packets`.
+#[derive(Deserialize)]
+struct PacketList<'b> {
+    #[serde(borrow)]
+    packets: Vec<ListedPacket<'b>>,
+}
+
+/// A packet without its content.
+#[derive(Deserialize)]
+struct ListedPacket<'b> {
+    address: &'b str,
+    version: u64,
+    created_at: &'b str,
+    created_by: &'b str,
+    tokens: u32,
+}
+
 /// Reply of `read`: an entry with its value.
 #[derive(Deserialize)]
 struct EntryReply {
@@ -69,8 +86,8 @@ struct EntryReply {
     written_by: String,
 }
 
-/// `resources/list`: the session's keys, the skill, and then every entry. The admin key belongs to
-/// no session and gets only the skill.
+/// `resources/list`: the session's keys, the skill, the packets that the caller may read, and then
+/// every entry. The admin key belongs to no session and gets only the skill.
 ///
 /// # Errors
 ///
@@ -89,10 +106,14 @@ pub(crate) async fn list<E: Engine>(
     let after = params.text("cursor")?.map(|it| read_cursor(&it)).transpose()?;
     let reply = list_keys(context, session).await?;
     let listing = KeyList::of(&reply)?;
-    let mut resources = match after {
-        None => vec![keys(session), as_text(session), skill::resource()],
-        Some(_) => Vec::new(),
-    };
+    let mut resources = Vec::new();
+    if after.is_none() {
+        resources = vec![keys(session), as_text(session), skill::resource()];
+        let reply = context.invoke(session, ToolRequest::new("list_packets")).await?;
+        let listed: PacketList<'_> =
+            serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())?;
+        resources.extend(listed.packets.iter().map(|it| packet(session, it)));
+    }
     let is_next = |it: &&ListedEntry<'_>| {
         it.readable != Some(false) && after.as_deref().is_none_or(|after| it.key > after)
     };
@@ -127,9 +148,15 @@ pub(crate) fn list_templates(params: &Params<'_>) -> Result<MethodResult, Reject
         .with_title("Working memory of a session")
         .with_description("What you may read, as text for a prompt: at most 2,000 tokens")
         .with_mime_type(MARKDOWN);
+    let packet = ResourceTemplate::new(PACKET_TEMPLATE, "packet")
+        .with_title("Packet of a worker")
+        .with_description(
+            "What a worker gets to know, as text for a prompt; yours is under your name",
+        )
+        .with_mime_type(MARKDOWN);
     let templates = ListResourceTemplatesResult {
         result_type: None,
-        ..ListResourceTemplatesResult::with_all_items(vec![entry, keys, text])
+        ..ListResourceTemplatesResult::with_all_items(vec![entry, keys, text, packet])
     };
     Ok(MethodResult::new(&templates)?.cached(Cache::Static))
 }
@@ -147,7 +174,9 @@ pub(crate) async fn read<E: Engine>(
     let uri = params.required_text("uri")?;
     let not_found = || not_found(&context.version, &uri);
     let reject = |failure: Failure| match &*failure.code {
-        "KEY_NOT_FOUND" | "INVALID_KEY" | "SESSION_NOT_FOUND" => not_found().into(),
+        "KEY_NOT_FOUND" | "INVALID_KEY" | "SESSION_NOT_FOUND" | "PACKET_NOT_FOUND" => {
+            not_found().into()
+        }
         _ => Rejection::from(failure),
     };
     let (contents, cache) = match ResourceUri::parse(&uri).ok_or_else(not_found)? {
@@ -161,6 +190,14 @@ pub(crate) async fn read<E: Engine>(
         ResourceUri::Context { session } => {
             let session = context.session(Some(&session)).map_err(|_| not_found())?;
             let request = ToolRequest::new("render_context");
+            let reply = context.invoke(session, request).await.map_err(reject)?;
+            let text = text_in(&reply.body, "text").ok_or_else(invalid_reply)?;
+            (ResourceContents::text(text, &*uri).with_mime_type(MARKDOWN), Cache::Live)
+        }
+        ResourceUri::Packet { session, address } => {
+            let session = context.session(Some(&session)).map_err(|_| not_found())?;
+            let address = Address::parse(&address).map_err(|_| not_found())?;
+            let request = ToolRequest::new("context_read").with("address", Some(address.as_str()));
             let reply = context.invoke(session, request).await.map_err(reject)?;
             let text = text_in(&reply.body, "text").ok_or_else(invalid_reply)?;
             (ResourceContents::text(text, &*uri).with_mime_type(MARKDOWN), Cache::Live)
@@ -250,6 +287,17 @@ fn entry(session: &str, it: &ListedEntry<'_>) -> Resource {
     Resource::new(ResourceUri::entry(session, it.key).to_string(), it.key)
         .with_description(format!("version {version} by {}, {size}", it.written_by))
         .with_mime_type(TEXT)
+        .with_annotations(annotations)
+}
+
+/// Returns a packet of `session` as a resource.
+fn packet(session: &str, it: &ListedPacket<'_>) -> Resource {
+    let (version, size) = (it.version, Tokens(it.tokens));
+    let mut annotations = for_models();
+    annotations.last_modified = Some(it.created_at.to_owned());
+    Resource::new(ResourceUri::packet(session, it.address).to_string(), it.address)
+        .with_description(format!("packet, version {version} by {}, {size}", it.created_by))
+        .with_mime_type(MARKDOWN)
         .with_annotations(annotations)
 }
 

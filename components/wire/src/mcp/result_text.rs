@@ -60,6 +60,53 @@ struct ChangesPage {
     has_more: bool,
 }
 
+/// What replies about a packet have in common.
+#[derive(Deserialize)]
+struct Packet {
+    address: String,
+    version: u64,
+    tokens: u64,
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct PacketRead {
+    #[serde(flatten)]
+    packet: Packet,
+    newest_version: u64,
+    stale: Vec<Map<String, Value>>,
+    others: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct PacketWritten {
+    #[serde(flatten)]
+    packet: Packet,
+    max_tokens: u64,
+    omitted: Vec<Omitted>,
+    withheld_keys: Vec<String>,
+    advice: Vec<Warning>,
+}
+
+#[derive(Deserialize)]
+struct Omitted {
+    reason: String,
+    count: u64,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    findings: Vec<Finding>,
+    left_out: u64,
+}
+
+#[derive(Deserialize)]
+struct Finding {
+    part: String,
+    text: String,
+    source: Map<String, Value>,
+}
+
 /// Returns the text of `reply` to `action`; `None` for an action whose JSON is its text.
 pub(super) fn of_reply(action: &str, reply: &[u8]) -> Option<String> {
     match action {
@@ -70,6 +117,9 @@ pub(super) fn of_reply(action: &str, reply: &[u8]) -> Option<String> {
             format!("deleted {deleted} (version {previous_version}); revision {revision}")
         }),
         "changes" => parse(reply).map(|it| changes(&it)),
+        "context_read" => parse(reply).map(|it| packet_read(&it)),
+        "context_query" => parse(reply).map(|it| answer(&it)),
+        "context_generate" | "context_edit" => parse(reply).map(|it| packet_written(&it)),
         _ => None,
     }
 }
@@ -149,6 +199,78 @@ fn changes(it: &ChangesPage) -> String {
     text
 }
 
+/// The packet's own text has its statements between fences.
+fn packet_read(it: &PacketRead) -> String {
+    let PacketRead { packet, newest_version, stale, others } = it;
+    let mut text = packet.text.trim_end().to_owned();
+    let _ = write!(text, "\n\npacket for {}, version {}", packet.address, packet.version);
+    if *newest_version > packet.version {
+        let _ = write!(text, ", the newest is {newest_version}");
+    }
+    for source in stale {
+        let _ = write!(text, "\nchanged since: {}", origin(source));
+    }
+    if !others.is_empty() {
+        let _ = write!(text, "\nthere are more for you, by address: {}", others.join(", "));
+    }
+    text
+}
+
+fn packet_written(it: &PacketWritten) -> String {
+    let PacketWritten { packet, max_tokens, omitted, withheld_keys, advice } = it;
+    let mut text = packet.text.trim_end().to_owned();
+    let Packet { address, version, tokens, .. } = packet;
+    let _ = write!(
+        text,
+        "\n\npacket for {address}, version {version}, {tokens} of {max_tokens} tokens"
+    );
+    for Omitted { reason, count } in omitted {
+        let _ = write!(text, "; {count} {}", reason.replace('_', " "));
+    }
+    if !withheld_keys.is_empty() {
+        let keys = withheld_keys.join(", ");
+        let _ = write!(text, "\nits receiver may not read, so left out: {keys}");
+    }
+    for it in advice {
+        let _ = write!(text, "\n{}: {}", it.code, it.message);
+    }
+    text
+}
+
+fn answer(it: &Answer) -> String {
+    if it.findings.is_empty() {
+        return "nothing found; that counts as a gap of the packet. Ask in other words, or report \
+                it as missing"
+            .to_owned();
+    }
+    let mut text = String::new();
+    for Finding { part, text: statement, source } in &it.findings {
+        let fence = fence::around(statement);
+        let by = source.get("by").and_then(Value::as_str);
+        let by = by.map(|it| format!(", by {it}")).unwrap_or_default();
+        let (part, origin) = (part.replace('_', " "), origin(source));
+        let _ = writeln!(text, "{part}, {origin}{by}\n{fence}\n{statement}\n{fence}");
+    }
+    if it.left_out > 0 {
+        let _ = writeln!(text, "{} more have something in common with it", it.left_out);
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// Describes where a statement stands.
+fn origin(source: &Map<String, Value>) -> String {
+    let number = |name| source.get(name).and_then(Value::as_u64);
+    let mut parts: Vec<String> = Vec::new();
+    for name in ["kind", "key", "item", "path", "missing", "staleness"] {
+        parts.extend(source.get(name).and_then(Value::as_str).map(str::to_owned));
+    }
+    for name in ["version", "line", "round", "current"] {
+        parts.extend(number(name).map(|it| format!("{name} {it}")));
+    }
+    parts.join(" ")
+}
+
 /// Describes an entry or a change in one line.
 fn about(entry: &Map<String, Value>) -> String {
     let text = |name| entry.get(name).and_then(Value::as_str);
@@ -207,6 +329,27 @@ mod tests {
             "nothing for you in this part; go on with since 4, there is more already",
         );
         assert_eq!(of_reply("redact", b"{}"), None);
+    }
+
+    #[test]
+    fn replies_about_packets_are_told_in_short() {
+        check(
+            "context_read",
+            r#"{"id":"PKT-2","address":"subagent:impl","version":1,"depth":"standard","form":"markdown","tokens":90,"checksum":"sha256:00","text":"Goal\n","newest_version":2,"stale":[{"pointers":["/context/goal"],"kind":"entry","key":"scope","version":1,"staleness":"newer","current":2}],"others":["shared"],"revision":9}"#,
+            "Goal\n\npacket for subagent:impl, version 1, the newest is 2\nchanged since: entry scope newer version 1 current 2\nthere are more for you, by address: shared",
+        );
+        check(
+            "context_generate",
+            r#"{"address":"shared","version":1,"depth":"minimal","form":"markdown","tokens":90,"checksum":"sha256:00","text":"Goal\n","max_tokens":100,"included":2,"omitted":[{"reason":"over_budget","count":3}],"before_tokens":900,"saved_percent":90.0,"withheld_keys":["plan"],"advice":[{"code":"KNOWN_GAP","message":"Often lacked: tests."}],"revision":9}"#,
+            "Goal\n\npacket for shared, version 1, 90 of 100 tokens; 3 over budget\nits receiver may not read, so left out: plan\nKNOWN_GAP: Often lacked: tests.",
+        );
+        check(
+            "context_query",
+            r#"{"address":"shared","findings":[{"part":"decisions","text":"RS256","score":1.0,"source":{"kind":"item","item":"line-3","line":1,"digest":"sha256:00","authority":"user","by":"user"}}],"tokens":2,"left_out":1,"similarity":"lexical/1","revision":9}"#,
+            "decisions, item line-3 line 1, by user\n```\nRS256\n```\n1 more have something in common with it",
+        );
+        let nothing = br#"{"address":"shared","findings":[],"tokens":0,"left_out":0}"#;
+        assert!(of_reply("context_query", nothing).unwrap().starts_with("nothing found"));
     }
 
     /// A value must not end its own fence and go on as if it were the next entry, by another

@@ -201,6 +201,7 @@ async fn add_subagent<E: Engine>(
         ttl_seconds: whole(arguments, "ttl_seconds"),
         keys: arguments.read("keys", "a list of key patterns").map_err(argument_error)?,
         tools: None,
+        packet_task: arguments.text("packet_task").map_err(argument_error)?.map(Into::into),
     };
     let caller = context.caller(session)?;
     let (engine, keys) = (context.engine, context.keys);
@@ -254,18 +255,17 @@ impl<E: Engine> Context<'_, E> {
             return Ok(sets.to_vec());
         }
         let Identity::Participant(grant) = self.identity else { return Ok(Vec::new()) };
-        let names = match &grant.tools {
-            Some(names) => names.clone(),
-            // Rounds have no keys to which a credential could be limited.
-            None if !grant.keys.is_empty() => Vec::new(),
-            None => {
-                let shown = self.invoke(grant.scope.id(), ToolRequest::new("show_session")).await?;
-                let shown: SessionReply =
-                    serde_json::from_slice(&shown.body).map_err(|_| invalid_reply())?;
-                shown.config.tools
-            }
-        };
-        Ok(names.iter().filter_map(|it| Toolset::named(it)).collect())
+        let named = |names: &[String]| names.iter().filter_map(|it| Toolset::named(it)).collect();
+        if let Some(names) = &grant.tools {
+            return Ok(named(names));
+        }
+        let shown = self.invoke(grant.scope.id(), ToolRequest::new("show_session")).await?;
+        let shown: SessionReply =
+            serde_json::from_slice(&shown.body).map_err(|_| invalid_reply())?;
+        let mut sets: Vec<Toolset> = named(&shown.config.tools);
+        // Rounds have no keys to which a credential could be limited.
+        sets.retain(|it| *it != Toolset::DeltaRounds || grant.keys.is_empty());
+        Ok(sets)
     }
 
     /// Returns the tools that are listed to this caller.
@@ -304,7 +304,7 @@ impl<E: Engine> Context<'_, E> {
                 if self.used_sets().await?.contains(&tool.set) {
                     return Ok(());
                 }
-                forbidden(if grant.keys.is_empty() {
+                forbidden(if grant.keys.is_empty() || tool.set != Toolset::DeltaRounds {
                     format!(
                         "{name} is not among the tools of this session; use those that tools/list \
                          returns"

@@ -24,6 +24,7 @@ use serde_json::value::RawValue;
 use shared_context_core::{
     Key,
     audit::{AuditAction, Touches},
+    packets::Address,
     pattern::KeyPatterns,
 };
 
@@ -47,6 +48,8 @@ pub(super) enum Resource {
     Keys,
     /// Entry with this key, which need not exist yet.
     Entry(String),
+    /// Packet of this address, which need not exist yet.
+    Packet(String),
 }
 
 /// Subscriptions of a client: resources of one session with the URIs it sent, and optionally the
@@ -78,6 +81,8 @@ struct Change<'b> {
     action: &'b str,
     key: Option<&'b str>,
     version: Option<u64>,
+    /// Address of a packet, for an action on one.
+    label: Option<&'b str>,
 }
 
 impl Resource {
@@ -92,6 +97,10 @@ impl Resource {
             ResourceUri::Entry { session, key } => {
                 let key = Key::parse(&key).ok()?;
                 Some((session, Self::Entry(key.as_str().to_owned())))
+            }
+            ResourceUri::Packet { session, address } => {
+                let address = Address::parse(&address).ok()?;
+                Some((session, Self::Packet(address.as_str().to_owned())))
             }
             // It changes with every entry; clients subscribe to the keys.
             ResourceUri::Context { .. } | ResourceUri::Skill => None,
@@ -161,15 +170,25 @@ impl Subscriptions {
         let mut notices_due = UniqueNotices::default();
         for change in changes {
             let change: Change<'_> = serde_json::from_str(change.get())?;
-            let touches = change.touches()?;
+            let action = change.action()?;
+            let touches = change.touches(action);
             if touches == Touches::Everything {
                 notices_due.add(self.everything());
                 continue;
             }
-            if self.is_list && touches == Touches::Keys {
+            let packet = change.packet(action);
+            let is_listed = match packet {
+                // Later versions do not change the list.
+                Some(_) => action != AuditAction::EditPacket,
+                None => touches == Touches::Keys,
+            };
+            if self.is_list && is_listed {
                 notices_due.add([Notice::ListChanged]);
             }
             notices_due.add(self.uris(&Resource::Keys));
+            if let Some(address) = packet {
+                notices_due.add(self.uris(&Resource::Packet(address.to_owned())));
+            }
             if let Some(key) = change.key {
                 notices_due.add(self.uris(&Resource::Entry(key.to_owned())));
             }
@@ -191,12 +210,24 @@ impl Subscriptions {
 }
 
 impl Change<'_> {
-    fn touches(&self) -> serde_json::Result<Touches> {
+    fn action(&self) -> serde_json::Result<AuditAction> {
         let unknown = || serde::de::Error::custom("an action that no session has");
-        let action = AuditAction::named(self.action).ok_or_else(unknown)?;
+        AuditAction::named(self.action).ok_or_else(unknown)
+    }
+
+    fn touches(&self, action: AuditAction) -> Touches {
         // Later versions do not change the list.
         let is_new = action == AuditAction::Write && self.version == Some(1);
-        Ok(if is_new { Touches::Keys } else { action.touches() })
+        if is_new { Touches::Keys } else { action.touches() }
+    }
+
+    /// Returns the address of the packet whose text the change affects.
+    fn packet(&self, action: AuditAction) -> Option<&str> {
+        let is_of_text = matches!(
+            action,
+            AuditAction::GeneratePacket | AuditAction::EditPacket | AuditAction::ClearPacket
+        );
+        self.label.filter(|_| is_of_text)
     }
 }
 

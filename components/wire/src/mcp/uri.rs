@@ -19,10 +19,12 @@ pub(crate) const KEYS_TEMPLATE: &str = "session://{session}/keys";
 pub(crate) const CONTEXT_TEMPLATE: &str = "session://{session}/context";
 /// URI of a session's entries, as a template of RFC 6570.
 pub(crate) const ENTRY_TEMPLATE: &str = "session://{session}/entries/{key}";
+/// URI of a session's packets, as a template of RFC 6570.
+pub(crate) const PACKET_TEMPLATE: &str = "session://{session}/packets/{address}";
 
 /// Characters to percent-encode in a session: all except the unreserved ones of RFC 3986.
 const SESSION: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// Characters to percent-encode in a key: its colon may remain.
+/// Characters to percent-encode in a key or an address: its colons may remain.
 const KEY: AsciiSet = SESSION.remove(b':');
 
 /// Resource that a URI names.
@@ -45,6 +47,13 @@ pub(crate) enum ResourceUri<'u> {
         /// Key, not yet validated.
         key: Cow<'u, str>,
     },
+    /// Packet of an address in a session.
+    Packet {
+        /// Session id, not yet validated.
+        session: Cow<'u, str>,
+        /// Address, not yet validated.
+        address: Cow<'u, str>,
+    },
     /// The skill.
     Skill,
 }
@@ -61,6 +70,9 @@ impl<'u> ResourceUri<'u> {
             ("keys", None, None) => Some(Self::Keys { session }),
             ("context", None, None) => Some(Self::Context { session }),
             ("entries", Some(key), None) => Some(Self::Entry { session, key: decode(key)? }),
+            ("packets", Some(address), None) => {
+                Some(Self::Packet { session, address: decode(address)? })
+            }
             _ => None,
         }
     }
@@ -79,6 +91,11 @@ impl<'u> ResourceUri<'u> {
     pub(crate) fn entry(session: &'u str, key: &'u str) -> Self {
         Self::Entry { session: session.into(), key: key.into() }
     }
+
+    /// Creates the URI of the packet of `address` in `session`.
+    pub(crate) fn packet(session: &'u str, address: &'u str) -> Self {
+        Self::Packet { session: session.into(), address: address.into() }
+    }
 }
 
 impl fmt::Display for ResourceUri<'_> {
@@ -93,6 +110,10 @@ impl fmt::Display for ResourceUri<'_> {
             Self::Entry { session, key } => {
                 let session = utf8_percent_encode(session, &SESSION);
                 write!(f, "session://{session}/entries/{}", utf8_percent_encode(key, &KEY))
+            }
+            Self::Packet { session, address } => {
+                let session = utf8_percent_encode(session, &SESSION);
+                write!(f, "session://{session}/packets/{}", utf8_percent_encode(address, &KEY))
             }
             Self::Skill => f.write_str(skill::URI),
         }
@@ -127,6 +148,8 @@ mod tests {
         check("session://s/entries/scope", &ResourceUri::entry("s", "scope"));
         check("session://s/entries/inv:findings_2", &ResourceUri::entry("s", "inv:findings_2"));
         check("session://keys/entries/keys", &ResourceUri::entry("keys", "keys"));
+        check("session://s/packets/shared", &ResourceUri::packet("s", "shared"));
+        check("session://s/packets/subagent:a:3", &ResourceUri::packet("s", "subagent:a:3"));
         check("skill://shared-context/SKILL.md", &ResourceUri::Skill);
     }
 
@@ -139,6 +162,7 @@ mod tests {
         check("session://s/entries/inv%3Afindings", &ResourceUri::entry("s", "inv:findings"));
         check("session://s/entries/inv%3afindings", &ResourceUri::entry("s", "inv:findings"));
         check("session://ticket%2D7/keys", &ResourceUri::keys("ticket-7"));
+        check("session://s/packets/subagent%3Aa", &ResourceUri::packet("s", "subagent:a"));
         // No key has such characters, and an encoded separator does not separate.
         check("session://s/entries/a%2Fb", &ResourceUri::entry("s", "a/b"));
         check("session://s/entries/a%3Fb", &ResourceUri::entry("s", "a?b"));
@@ -170,6 +194,9 @@ mod tests {
             "session://s/entries/a/b",
             "session://s/entries/a?b",
             "session://s/entries/a#b",
+            "session://s/packets",
+            "session://s/packets/",
+            "session://s/packets/a/b",
             "session://s?x/keys",
             "session://s/entries/%ff",
             "session://%ff/keys",
@@ -197,7 +224,11 @@ mod tests {
             session in "(?s).{1,20}",
             key in "(?s).{1,20}",
         ) {
-            for named in [ResourceUri::keys(&session), ResourceUri::entry(&session, &key)] {
+            for named in [
+                ResourceUri::keys(&session),
+                ResourceUri::entry(&session, &key),
+                ResourceUri::packet(&session, &key),
+            ] {
                 let uri = named.to_string();
                 prop_assert!(uri.is_ascii() && !uri.contains([' ', '?', '#', '"']), "{uri}");
                 prop_assert_eq!(ResourceUri::parse(&uri), Some(named.clone()), "{}", uri);
@@ -206,7 +237,7 @@ mod tests {
 
         #[test]
         fn a_parsed_uri_survives_formatting_and_parsing(
-            uri in "session://[a-z0-9%:._-]{1,8}/(keys|entries/[a-z0-9%:._-]{1,12})",
+            uri in "session://[a-z0-9%:._-]{1,8}/(keys|(entries|packets)/[a-z0-9%:._-]{1,12})",
         ) {
             if let Some(named) = ResourceUri::parse(&uri) {
                 let written = named.to_string();

@@ -70,6 +70,7 @@ fn tag(path: &str) -> &'static str {
         Some("entries" | "batch") => "entries",
         Some("snapshots") => "snapshots",
         Some("rounds") => "rounds",
+        Some("packets") => "packets",
         Some("prompt" | "context") => "tool",
         _ => "sessions",
     }

@@ -18,6 +18,7 @@ const ORCHESTRATOR: &str = "orchestrator";
 const ANALYSIS: &str = "subagent:analysis";
 const LEGAL: &str = "subagent:legal";
 const ADMIN: &str = "admin";
+const WORKER: &str = "subagent:impl";
 
 /// First reply to each action.
 static REPLIES: LazyLock<Map<String, Value>> = LazyLock::new(|| {
@@ -108,6 +109,16 @@ fn requests() -> Vec<(&'static str, Value)> {
                 "summary": "We use MySQL for orders.", "repair": true,
             }),
         ),
+        (ORCHESTRATOR, context_generate()),
+        (ORCHESTRATOR, context_edit()),
+        (ORCHESTRATOR, json!({"action": "list_packets"})),
+        (WORKER, json!({"action": "context_read", "address": WORKER, "form": "markdown"})),
+        (WORKER, context_query()),
+        (WORKER, context_feedback()),
+        (ORCHESTRATOR, json!({"action": "context_stats"})),
+        // The first one was removed after its feedback.
+        (ORCHESTRATOR, context_generate()),
+        (ORCHESTRATOR, json!({"action": "context_clear", "address": WORKER})),
         (ORCHESTRATOR, round("open_round", open_round())),
         (LEGAL, round("propose_deltas", propose_deltas())),
         (ANALYSIS, round("propose_deltas", other_deltas())),
@@ -219,6 +230,43 @@ fn report_missing() -> Value {
     json!({
         "action": "report_missing", "kind": "question", "text": "How large may the pool be?",
         "envelope": "ENV-1",
+    })
+}
+
+/// Returns a request for a packet.
+fn context_generate() -> Value {
+    json!({
+        "action": "context_generate", "address": WORKER, "task": "Add JWT auth to the login route",
+        "task_type": "implementation",
+        "conversation": [
+            {"id": "m1", "kind": "user_message", "authority": "user",
+                "text": "Add JWT auth to login. Do not touch the registration route."},
+            {"id": "m2", "kind": "session_history", "authority": "model",
+                "text": "DECISION: Sign JWT with RS256 because other services verify it."},
+        ],
+        "files": [{"path": "routes/auth.py", "text": "Login and registration routes."}],
+        "facts": {"constraints": ["JWT expire after 24 hours."]},
+    })
+}
+
+/// Returns a request to edit a packet.
+fn context_edit() -> Value {
+    json!({
+        "action": "context_edit", "address": WORKER,
+        "patch": {"context": {"success_criteria": ["Login returns a JWT."]}},
+    })
+}
+
+/// Returns a question about a packet.
+fn context_query() -> Value {
+    json!({"action": "context_query", "address": WORKER, "question": "Which algorithm signs JWT?"})
+}
+
+/// Returns feedback on a packet.
+fn context_feedback() -> Value {
+    json!({
+        "action": "context_feedback", "address": WORKER, "outcome": "done",
+        "gaps": ["testing approach"], "unused": [],
     })
 }
 

@@ -6,6 +6,7 @@ use shared_context_codec::schema::{
         KEY, KEY_PATTERN, LABEL, PARTICIPANT, PATH, POSITION, PREFIX, SESSION_ID, SINCE_1970,
     },
     context::{ENVELOPE, MISSING},
+    packets::ADDRESS,
 };
 use shared_context_core::{config::TOOL_SETS, rounds::Reported};
 
@@ -17,13 +18,14 @@ pub(super) fn all() -> Map<String, Value> {
     all.extend(sessions());
     all.extend(session());
     all.extend(rounds());
+    all.extend([packets()]);
     all.extend(headers());
     all
 }
 
 type Parameter = (String, Value);
 
-fn paths() -> [Parameter; 7] {
+fn paths() -> [Parameter; 8] {
     let path = |name: &str, pattern: &str, example: &str| {
         let parameter = json!({
             "name": name, "in": "path", "required": true, "example": example,
@@ -39,6 +41,7 @@ fn paths() -> [Parameter; 7] {
         path("from", LABEL, "pre_approval"),
         path("envelope", ENVELOPE, "ENV-1"),
         path("missing", MISSING, "MIS-1"),
+        path("address", ADDRESS, "subagent:impl"),
     ]
 }
 
@@ -128,8 +131,8 @@ fn session() -> [Parameter; 12] {
             "tools",
             json!({"type": "string", "pattern": tool_sets()}),
             "The sets of tools that the connection uses besides the working memory, with commas \
-             between them: delta_rounds. When absent those of the credential, else those of the \
-             session.",
+             between them: delta_rounds, context_packets. When absent those of the credential, \
+             else those of the session.",
         ),
         query(
             "state",
@@ -191,6 +194,15 @@ fn rounds() -> [Parameter; 6] {
             "The state as it was after this round, or only its deltas.",
         ),
     ]
+}
+
+/// Returns the query parameter about packets.
+fn packets() -> Parameter {
+    query(
+        "task_type",
+        json!({"type": "string", "pattern": "^[a-z0-9_.-]{1,64}$"}),
+        "Only this type of task.",
+    )
 }
 
 fn headers() -> [Parameter; 10] {

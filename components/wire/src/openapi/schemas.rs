@@ -9,7 +9,9 @@ use shared_context_codec::schema::{
     bounds::{KEY_PATTERN, PARTICIPANT, SESSION_ID},
 };
 
-use shared_context_core::{config::TOOL_SETS, pattern::PATTERNS_MAX};
+use shared_context_core::{
+    config::TOOL_SETS, packets::PACKET_TASK_BYTES_MAX, pattern::PATTERNS_MAX,
+};
 
 use super::acts;
 use crate::{
@@ -211,6 +213,15 @@ fn credentials() -> Value {
                     "description": "The only sets of tools besides the working memory that the \
                                     participant gets in MCP. Those of the session when absent.",
                 },
+                "packet_task": {
+                    "type": ["string", "null"],
+                    "minLength": 1,
+                    "maxLength": PACKET_TASK_BYTES_MAX,
+                    "pattern": "\\S",
+                    "description": "What the subagent is to do: its packet is written from it, \
+                                    unless the session's configuration turns that off. Only for \
+                                    the orchestrator.",
+                },
             },
         },
         "minted_credential": {
@@ -229,6 +240,16 @@ fn credentials() -> Value {
                     "type": "array",
                     "items": {"type": "string"},
                     "description": "The sets of tools it is for. Absent when the session decides.",
+                },
+                "packet": {
+                    "type": "object",
+                    "required": ["id", "version", "tokens"],
+                    "properties": {
+                        "id": {"type": "string"},
+                        "version": {"type": "integer"},
+                        "tokens": {"type": "integer"},
+                    },
+                    "description": "The packet that was written for it. Absent when none was.",
                 },
             },
         },

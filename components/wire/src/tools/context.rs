@@ -121,26 +121,23 @@ pub(super) const SESSION: Tool = Tool {
         "what to do",
     ),
     members: &[
-        Member {
-            name: "label",
-            kind: Kind::Text,
-            about: "snapshot to take, read, restore or delete",
-        },
-        Member { name: "from", kind: Kind::Text, about: "label for diff_snapshots" },
-        Member { name: "to", kind: Kind::Text, about: "label to compare with; now if absent" },
+        Member { name: "label", kind: Kind::Text, about: "snapshot" },
+        Member { name: "from", kind: Kind::Text, about: "for diff_snapshots" },
+        Member { name: "to", kind: Kind::Text, about: "now if absent" },
         Member { name: "key", kind: Kind::Text, about: "for read_history, set_access, redact" },
         Member { name: "readable_by", kind: Kind::Texts, about: "for set_access" },
         Member { name: "writable_by", kind: Kind::Texts, about: "for set_access" },
         Member { name: "reason", kind: Kind::Text, about: "for redact" },
         Member { name: "task", kind: Kind::Text, about: "for add_subagent, such as review" },
-        Member { name: "id", kind: Kind::Text, about: "if several do the task" },
+        Member { name: "id", kind: Kind::Text, about: "if several do it" },
         Member { name: "ttl_seconds", kind: Kind::Integer, about: "of the credential" },
         Member { name: "keys", kind: Kind::Texts, about: "all it may use, as findings_*" },
+        Member { name: "packet_task", kind: Kind::Text, about: "for its packet" },
     ],
     required: &[],
     description: "Manage the session. Before you start a subagent, write what it needs; \
                   add_subagent returns its credential: give it to that subagent alone, never \
                   store it.",
     hints: Hints::REMOVES,
-    tokens: (322, 345),
+    tokens: (321, 344),
 };

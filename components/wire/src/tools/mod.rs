@@ -16,6 +16,7 @@
 mod context;
 mod delta_rounds;
 mod offer;
+mod packets;
 mod schema;
 mod shared_context;
 #[cfg(test)]
@@ -43,7 +44,7 @@ pub(crate) enum Format {
 }
 
 /// Every tool of MCP, in the order they are listed.
-const TOOLS: [&Tool; 9] = [
+const TOOLS: [&Tool; 11] = [
     &context::LIST,
     &context::READ,
     &context::CHANGES,
@@ -53,6 +54,8 @@ const TOOLS: [&Tool; 9] = [
     &delta_rounds::READ,
     &delta_rounds::PROPOSE,
     &delta_rounds::MANAGE,
+    &packets::USE,
+    &packets::MANAGE,
 ];
 
 /// Returns the tools of MCP that callers of `role` may use, in the order they are listed.

@@ -34,6 +34,8 @@ pub(crate) enum Kind {
     /// Any JSON. Each type is listed separately: an empty schema looks like a mistake, and not
     /// every client supports lists of types.
     Any,
+    /// An object with any members.
+    Object,
     /// A list of texts.
     Texts,
     /// A list of whole numbers.
@@ -139,6 +141,7 @@ impl<'a> Property<'a> {
             Kind::Number => (Some("number"), None),
             Kind::Boolean => (Some("boolean"), None),
             Kind::Any => (None, None),
+            Kind::Object => (Some("object"), None),
             Kind::Texts => {
                 (Some("array"), Some(Items { r#type: "string", properties: &[], required: &[] }))
             }

@@ -81,17 +81,21 @@ pub(crate) enum Toolset {
     SharedContext,
     /// Rounds (spec 11).
     DeltaRounds,
+    /// Packets (spec 18).
+    ContextPackets,
 }
 
 impl Toolset {
     /// Every set.
-    pub(crate) const ALL: [Self; 2] = [Self::SharedContext, Self::DeltaRounds];
+    pub(crate) const ALL: [Self; 3] =
+        [Self::SharedContext, Self::DeltaRounds, Self::ContextPackets];
 
     /// Returns the name in lists of sets.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::SharedContext => "shared_context",
             Self::DeltaRounds => "delta_rounds",
+            Self::ContextPackets => "context_packets",
         }
     }
 

@@ -175,6 +175,7 @@ fn there_are_templates_for_keys_and_entries() {
                 ["session://{session}/entries/{key}", "text/plain"],
                 ["session://{session}/keys", "application/json"],
                 ["session://{session}/context", "text/markdown"],
+                ["session://{session}/packets/{address}", "text/markdown"],
             ]
         );
         assert!(templates.iter().all(|it| it["name"].is_string() && it["description"].is_string()));

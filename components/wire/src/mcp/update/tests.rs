@@ -8,10 +8,15 @@ use crate::credential::Grant;
 
 const LIST: &str = "list";
 
-/// Returns subscriptions to the list, the keys, and the entry `a` under two names.
+/// Returns subscriptions to the list, the keys, the entry `a` under two names, and a packet.
 fn subscriptions() -> Subscriptions {
     let mut subscriptions = Subscriptions::list();
-    for uri in ["session://s/keys", "session://s/entries/a", "session://s/entries/%61"] {
+    for uri in [
+        "session://s/keys",
+        "session://s/entries/a",
+        "session://s/entries/%61",
+        "session://s/packets/subagent:a",
+    ] {
         let (_, resource) = Resource::parse(uri).unwrap();
         assert_eq!(subscriptions.add(resource, uri), AddOutcome::New);
     }
@@ -37,7 +42,7 @@ fn each_action_has_its_notifications() {
     let subscriptions = subscriptions();
     let (entry, all) = (["keys", "entries/a", "entries/%61"], names(subscriptions.everything()));
     let with_list = [LIST, "keys", "entries/a", "entries/%61"];
-    assert_eq!(all, with_list);
+    assert_eq!(all, [&with_list[..], &["packets/subagent:a"]].concat());
     for action in AuditAction::ALL {
         let expected: &[&str] = match action {
             AuditAction::Write | AuditAction::Redact => &entry,
@@ -62,6 +67,11 @@ fn each_action_has_its_notifications() {
             | AuditAction::RecordInjection
             | AuditAction::ReportMissing
             | AuditAction::AnswerMissing
+            | AuditAction::GeneratePacket
+            | AuditAction::EditPacket
+            | AuditAction::ReadPacket
+            | AuditAction::GivePacketFeedback
+            | AuditAction::ClearPacket
             | AuditAction::ArchiveSession
             | AuditAction::RevokeCredentials => &["keys"],
         };
@@ -78,6 +88,13 @@ fn each_action_has_its_notifications() {
     check(r#"[{"action":"write","key":"a","version":1}]"#, &with_list);
     check(r#"[{"action":"write","key":"b","version":1}]"#, &[LIST, "keys"]);
     check(r#"[{"action":"write","key":"b","version":2}]"#, &["keys"]);
+    let packet = |action, label| format!(r#"[{{"action":"{action}","label":"{label}"}}]"#);
+    let (ours, other) = ("subagent:a", "subagent:b");
+    check(&packet("context_generate", ours), &[LIST, "keys", "packets/subagent:a"]);
+    check(&packet("context_clear", ours), &[LIST, "keys", "packets/subagent:a"]);
+    check(&packet("context_edit", ours), &["keys", "packets/subagent:a"]);
+    check(&packet("context_edit", other), &["keys"]);
+    check(&packet("context_feedback", ours), &["keys"]);
     check("[]", &[]);
 }
 
@@ -103,7 +120,9 @@ fn notifications_are_only_for_subscriptions() {
     assert_eq!(notices_for(&Subscriptions::default()), "");
     let mut subscriptions = subscriptions();
     subscriptions.is_list = false;
-    assert_eq!(notices_for(&subscriptions), "keys entries/a entries/%61");
+    assert_eq!(notices_for(&subscriptions), "keys entries/a entries/%61 packets/subagent:a");
+    let packet = Resource::Packet("subagent:a".to_owned());
+    subscriptions.remove(&packet, "session://s/packets/subagent:a");
     subscriptions.remove(&Resource::Keys, "session://s/keys");
     subscriptions.remove(&Resource::Keys, "session://s/keys");
     subscriptions.remove(&Resource::Entry("a".to_owned()), "session://s/entries/a");
