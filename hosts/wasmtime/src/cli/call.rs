@@ -15,6 +15,7 @@ use super::{
     client::parse,
     compact,
     output::{Output, remark},
+    packets,
     problem::Problem,
     reply::{self, IssuedCredential, PromptReply},
     server::ServerArgs,
@@ -66,8 +67,9 @@ restore_snapshot, delete_snapshot, open_round, propose_deltas, withdraw_deltas,
 reject_deltas, close_round, read_state, read_deltas, convergence, redact_rounds,
 redact, prompt, render_context, plan_window, assemble_context, read_envelope,
 export_evidence, record_injection, report_missing, answer_missing, list_missing,
-extract, compact, check_summary, show_session; with `--as admin` also audit and
-inspect.")]
+extract, compact, check_summary, context_generate, context_edit, context_read,
+context_query, context_feedback, context_stats, context_clear, list_packets,
+show_session; with `--as admin` also audit and inspect.")]
 pub(crate) struct Arguments {
     /// The session; . is the default one
     session: SessionName,
@@ -101,7 +103,8 @@ pub(crate) struct PromptArguments {
     server: ServerArgs,
 }
 
-/// Print what a participant may read, as text for a prompt; compact transcripts
+/// Print what a participant may read, as text for a prompt; write packets for
+/// workers, compact transcripts
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -116,7 +119,9 @@ constraints, then the rest, each newest first. Each entry has its writer and
 stands between fences. What does not fit is named. In a pipe or a file the text
 is printed byte for byte.
 
-Its subcommands need no server: they read a transcript."
+`generate`, `preview`, `stats`, `clear` and `checkpoint` are about packets: what
+a worker gets to know. `compact`, `extract` and `check` need no server: they
+read a transcript."
 )]
 pub(crate) struct ContextArguments {
     #[command(subcommand)]
@@ -136,9 +141,14 @@ pub(crate) struct ContextArguments {
     server: ServerArgs,
 }
 
-/// A command on a transcript.
+/// A command on packets or on a transcript.
 #[derive(Debug, clap::Subcommand)]
 enum ContextCommand {
+    Generate(Box<packets::GenerateArguments>),
+    Preview(packets::PreviewArguments),
+    Stats(packets::StatsArguments),
+    Clear(packets::ClearArguments),
+    Checkpoint(packets::CheckpointArguments),
     Compact(Box<compact::CompactArguments>),
     Extract(compact::ExtractArguments),
     Check(compact::CheckArguments),
@@ -211,6 +221,11 @@ pub(crate) fn context(arguments: &ContextArguments, output: Output) -> Result<()
     }
     let ContextArguments { command, session, task, max_tokens, caller, server } = arguments;
     match command {
+        Some(ContextCommand::Generate(it)) => return packets::generate(it, output),
+        Some(ContextCommand::Preview(it)) => return packets::preview(it, output),
+        Some(ContextCommand::Stats(it)) => return packets::stats(it, output),
+        Some(ContextCommand::Clear(it)) => return packets::clear(it, output),
+        Some(ContextCommand::Checkpoint(it)) => return packets::checkpoint(it, output),
         Some(ContextCommand::Compact(it)) => return compact::compact(it, output),
         Some(ContextCommand::Extract(it)) => return compact::extract(it, output),
         Some(ContextCommand::Check(it)) => return compact::check(it, output),

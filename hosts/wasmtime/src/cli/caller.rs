@@ -9,7 +9,8 @@
 //!    folder.
 //!
 //! What only participants may do fails in the last case; `prompt` and `mcp`, which are for
-//! a participant, take the orchestrator there. What only the operator may do, such as
+//! a participant, and the commands for packets, which are the orchestrator's, take the orchestrator
+//! there. What only the operator may do, such as
 //! `session create`, `token` or `export`, has no `--as` and is always the operator's.
 //!
 //! # Invariant
@@ -30,6 +31,8 @@ use super::{
 const CALL_TTL_SECONDS: u64 = 60;
 /// The operator's name as a participant.
 const OPERATOR: &str = "admin";
+/// The orchestrator's name as a participant.
+const ORCHESTRATOR: &str = "orchestrator";
 
 /// The option that names the caller.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -85,6 +88,23 @@ impl CallerArgs {
         if self.participant.is_none() && self.caller(server) == Caller::Operator {
             return Err(Problem::new(Kind::Usage, "NO_CREDENTIAL", "nothing says who calls")
                 .next("add --as PARTICIPANT, or set SHARED_CONTEXT_TOKEN to a credential"));
+        }
+        self.bearer(server, session)
+    }
+
+    /// Returns the credential for a call on `session` that the orchestrator makes if nobody else is
+    /// named.
+    ///
+    /// # Errors
+    ///
+    /// There is no admin key, or minting failed.
+    pub(crate) fn orchestrator_bearer(
+        &self,
+        server: &Server,
+        session: &str,
+    ) -> Result<Bearer, Problem> {
+        if self.participant.is_none() && self.caller(server) == Caller::Operator {
+            return minted(server, session, ORCHESTRATOR, Some(CALL_TTL_SECONDS));
         }
         self.bearer(server, session)
     }

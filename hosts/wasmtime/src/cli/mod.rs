@@ -27,6 +27,7 @@ mod inspect;
 mod mcp;
 mod missing;
 mod output;
+mod packets;
 mod portable;
 mod problem;
 mod profile;

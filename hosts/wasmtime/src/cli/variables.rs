@@ -44,6 +44,8 @@ mod tests {
         ("accept-loss", "a forgotten variable would accept every later loss, too"),
         ("if-version", "it is the condition of one change"),
         ("file", "it is the value of one write, or an item of one assembly"),
+        ("files", "they are what one packet is made from"),
+        ("for", "it is whom one packet is for"),
         ("in-rounds", "it is the text of one redaction"),
         ("revision", "it is the value that one redaction is about"),
         ("versions", "they are the versions of one key"),

@@ -131,6 +131,19 @@ async fn the_tools_without_a_set_stay_within_budget() {
     }
 }
 
+/// A session that uses a set pays for it in each conversation.
+#[tokio::test]
+async fn the_tools_for_packets_stay_within_budget() {
+    for (query, budget) in [("?role=agent", 190), ("", 380)] {
+        let tools = tools(&definitions(query).await);
+        let of_packets = tools.iter().filter(|it| it.0.starts_with("context_packets"));
+        let counted: Vec<u32> = of_packets.map(|(name, tool)| stated_cost(name, tool)).collect();
+        assert!(!counted.is_empty(), "{query:?}");
+        let counted: u32 = counted.iter().sum();
+        assert!(counted <= budget, "{query:?}: {counted} of {budget}");
+    }
+}
+
 #[tokio::test]
 async fn the_strict_forms_have_fewer_tokens() {
     for (query, budget) in [("?format=openai", 360), ("?format=anthropic", 325)] {

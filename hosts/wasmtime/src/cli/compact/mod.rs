@@ -20,7 +20,7 @@ use super::{
     problem::Problem,
     server::ServerArgs,
 };
-use transcript::Transcript;
+pub(crate) use transcript::Transcript;
 
 /// Compact a transcript: make it fit, and tell what it lost
 #[derive(Debug, clap::Args)]
@@ -149,7 +149,7 @@ struct Counting {
 pub(crate) fn compact(arguments: &CompactArguments, output: Output) -> Result<(), Problem> {
     let CompactArguments { window, target, reduce, task, weighting, dry_run, counting, .. } =
         arguments;
-    let transcript = read(&arguments.transcript)?;
+    let transcript = transcript(&arguments.transcript)?;
     let request = request(
         "compact",
         &transcript,
@@ -179,6 +179,40 @@ pub(crate) fn compact(arguments: &CompactArguments, output: Output) -> Result<()
     Output::raw(&transcript.compacted(&compacted.items))
 }
 
+/// A transcript that was compacted in this process.
+#[derive(Debug)]
+pub(crate) struct CompactedTranscript {
+    /// The reply of the compaction.
+    pub(crate) reply: Vec<u8>,
+    /// The transcript that remains.
+    pub(crate) text: String,
+    compacted: shown::Compacted,
+}
+
+impl CompactedTranscript {
+    /// Describes the compaction.
+    pub(crate) fn human(&self, output: Output) -> String {
+        self.compacted.human(output, false)
+    }
+}
+
+/// Compacts a transcript to `target` tokens, or to the default.
+///
+/// # Errors
+///
+/// What must be kept does not fit.
+pub(crate) fn compacted(
+    transcript: &Transcript,
+    target: Option<u64>,
+    task: &str,
+) -> Result<CompactedTranscript, Problem> {
+    let members = [("target_tokens", target.map(Into::into)), ("task", Some(task.into()))];
+    let reply = local::call(&request("compact", transcript, members), None)?;
+    let compacted: shown::Compacted = local::parse(&reply)?;
+    let text = transcript.compacted(&compacted.items);
+    Ok(CompactedTranscript { reply, text, compacted })
+}
+
 impl CompactArguments {
     /// Performs the request on the server, in the session that keeps the envelope. The session counts
     /// the tokens.
@@ -198,7 +232,7 @@ impl CompactArguments {
 
 /// Runs `context extract`.
 pub(crate) fn extract(arguments: &ExtractArguments, output: Output) -> Result<(), Problem> {
-    let transcript = read(&arguments.transcript)?;
+    let transcript = transcript(&arguments.transcript)?;
     let reply = local::call(&request("extract", &transcript, []), None)?;
     output.answer(&reply, || {
         let extracted: shown::Extracted = local::parse(&reply)?;
@@ -212,7 +246,7 @@ pub(crate) fn extract(arguments: &ExtractArguments, output: Output) -> Result<()
 /// Runs `context check`.
 pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result<(), Problem> {
     let CheckArguments { repair, max_tokens, counting, .. } = arguments;
-    let transcript = read(&arguments.transcript)?;
+    let transcript = transcript(&arguments.transcript)?;
     let summary = file::read(&arguments.summary, "the summary")?;
     let request = request(
         "check_summary",
@@ -240,7 +274,12 @@ pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result<(), Pr
     })
 }
 
-fn read(path: &Path) -> Result<Transcript, Problem> {
+/// Reads the transcript at `path`.
+///
+/// # Errors
+///
+/// The file cannot be read, or a line of it is no message.
+pub(crate) fn transcript(path: &Path) -> Result<Transcript, Problem> {
     Transcript::parse(&file::read(path, "the transcript")?).map_err(|message| {
         Problem::usage(format!("{}: {message}", file::name(path))).next(
             "a transcript has a line of JSON per message, such as \

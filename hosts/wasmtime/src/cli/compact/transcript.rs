@@ -15,7 +15,7 @@ const HEADING: &str = "# Compacted context";
 
 /// A conversation.
 #[derive(Debug, Default)]
-pub(super) struct Transcript {
+pub(crate) struct Transcript {
     messages: Vec<Message>,
 }
 
@@ -73,8 +73,14 @@ impl Transcript {
     }
 
     /// Returns the messages as items of a request.
-    pub(super) fn items(&self) -> Value {
+    pub(crate) fn items(&self) -> Value {
         self.messages.iter().map(|it| Value::Object(it.item.clone())).collect()
+    }
+
+    /// Returns the first message of the user that has a text.
+    pub(crate) fn first_of_user(&self) -> Option<&str> {
+        let of_user = self.messages.iter().filter(|it| it.text("kind") == "user_message");
+        of_user.map(|it| it.text("text").trim()).find(|it| !it.is_empty())
     }
 
     /// Writes the transcript that a compaction left: a line per item of the result.
@@ -103,7 +109,12 @@ impl Transcript {
 
 impl Message {
     fn id(&self) -> &str {
-        self.item.get("id").and_then(Value::as_str).unwrap_or_default()
+        self.text("id")
+    }
+
+    /// Returns a member of the item; an empty text if it has none.
+    fn text(&self, name: &str) -> &str {
+        self.item.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 }
 

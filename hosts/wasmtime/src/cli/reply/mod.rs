@@ -7,6 +7,7 @@ mod change;
 mod context;
 mod entry;
 mod history;
+mod packets;
 mod session;
 mod snapshot;
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub(crate) use self::{
     context::AssembledReply,
     entry::{DeleteReply, Entry, Listing, ReadReply, RedactReply, RedactRoundsReply, WriteReply},
     history::History,
+    packets::{PacketRead, PacketWritten},
     session::{CreatedSession, Inspection, IssuedCredential, Session, Sessions},
     snapshot::{
         DeleteSnapshotReply, Diff, ReadSnapshotReply, RestoreReply, SnapshotInfo, Snapshots,
@@ -28,6 +30,7 @@ pub(crate) use self::{
 use self::{
     context::{EnvelopeReply, Injection, MissingListReply, MissingReply},
     entry::{ReadBatchReply, WriteBatchReply},
+    packets::{PacketAnswer, PacketCleared, PacketFeedback, PacketList, PacketStatistics},
     window::WindowReply,
 };
 use super::{
@@ -115,6 +118,13 @@ pub(crate) fn human(request: &[u8], reply: &[u8], output: Output) -> Result<Stri
         "record_injection" => as_human::<Injection>,
         "report_missing" | "answer_missing" => as_human::<MissingReply>,
         "list_missing" => as_human::<MissingListReply>,
+        "context_generate" | "context_edit" => as_human::<PacketWritten>,
+        "context_read" => as_human::<PacketRead>,
+        "context_query" => as_human::<PacketAnswer>,
+        "context_feedback" => as_human::<PacketFeedback>,
+        "context_stats" => as_human::<PacketStatistics>,
+        "context_clear" => as_human::<PacketCleared>,
+        "list_packets" => as_human::<PacketList>,
         "inspect" => as_human::<Inspection>,
         "show_session" | "create_session" | "update_session" | "archive_session"
         | "revoke_credentials" => as_human::<Session>,
