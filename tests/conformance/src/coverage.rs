@@ -11,10 +11,9 @@ use serde_json::Value;
 use crate::case::{Body, Case, Expectation, Instruction, ToolCall};
 
 /// Codes with adjacent precedence that never apply to one request, each with the reason.
-const NEVER_TOGETHER: [(&str, &str, &str); 29] = [
+const NEVER_TOGETHER: [(&str, &str, &str); 31] = [
     ("INVALID_KEY", "INVALID_PATH", "what names a path names no key"),
     ("INVALID_PATH", "FORMAT_TOO_NEW", "an import names no path"),
-    ("DOCUMENT_ALTERED", "SESSION_NOT_FOUND", "an import needs no session to be there"),
     ("SESSION_NOT_FOUND", "PROJECT_NOT_FOUND", "a request is about a session or a project"),
     ("PROJECT_NOT_FOUND", "SESSION_ARCHIVED", "a request is about a session or a project"),
     ("SESSION_EXISTS", "PROJECT_EXISTS", "a request is about a session or a project"),
@@ -28,19 +27,22 @@ const NEVER_TOGETHER: [(&str, &str, &str); 29] = [
     ("ROUND_NOT_FOUND", "DELTA_NOT_FOUND", "deltas are named of the open round only"),
     ("DELTA_NOT_FOUND", "ENVELOPE_NOT_FOUND", "a round has no envelopes"),
     ("ENVELOPE_NOT_FOUND", "MISSING_NOT_FOUND", "an answer names no envelope"),
-    ("MISSING_NOT_FOUND", "KEY_NOT_FOUND", "missing context has no key"),
+    ("MISSING_NOT_FOUND", "PACKET_NOT_FOUND", "missing context has no packet"),
+    ("PACKET_NOT_FOUND", "KEY_NOT_FOUND", "a packet has no key"),
     ("KEY_NOT_FOUND", "PATH_NOT_FOUND", "what names a path names no key"),
     ("PATH_NOT_FOUND", "PATH_EXISTS", "a place is there or it is not"),
     ("PATH_EXISTS", "TOKENIZER_UNAVAILABLE", "the tokens of a state are not counted"),
     ("TOKENIZER_UNAVAILABLE", "VALUE_TOO_LARGE", "what cannot be counted is not too large"),
     ("SENSITIVE_VALUE", "BUDGET_TOO_SMALL", "an assembly writes no entry"),
     ("BUDGET_TOO_SMALL", "TARGET_UNREACHABLE", "a compaction has no budget"),
-    ("TARGET_UNREACHABLE", "VERSION_CONFLICT", "a compaction has no condition"),
+    ("TARGET_UNREACHABLE", "FEEDBACK_GIVEN", "feedback has no target"),
+    ("FEEDBACK_GIVEN", "VERSION_CONFLICT", "feedback has no condition"),
     ("VERSION_CONFLICT", "IDENTITY_CONFLICT", "a place has no version"),
     ("IDENTITY_CONFLICT", "STORE_FULL", "the store holds no state"),
     ("STORE_FULL", "ROUND_FULL", "the store holds no deltas"),
     ("ROUND_FULL", "STATE_TOO_LARGE", "a round that is closed takes no deltas"),
     ("STATE_TOO_LARGE", "ENVELOPE_LIMIT", "a state has no envelopes"),
+    ("ENVELOPE_LIMIT", "PACKET_LIMIT", "a packet keeps no envelope"),
 ];
 
 /// Returns one message for each gap; none if the cases are complete.

@@ -8,11 +8,11 @@ use shared_context_core::digest::sha256;
 pub fn sealed(mut document: Value) -> Value {
     let of = |item: &Value| Value::from(sha256(serde_jcs::to_string(item).unwrap_or_default()));
     let mut digests = Map::new();
-    for section in ["config", "entries", "history", "snapshots", "rounds", "context"] {
+    for section in ["config", "entries", "history", "snapshots", "rounds", "context", "packets"] {
         let of_section = match document.get(section) {
             Some(Value::Array(items)) => items.iter().map(of).collect(),
             // Present only if there is something in it.
-            None if matches!(section, "rounds" | "context") => continue,
+            None if matches!(section, "rounds" | "context" | "packets") => continue,
             other => other.map(of).unwrap_or_default(),
         };
         digests.insert(section.to_owned(), of_section);

@@ -27,6 +27,9 @@ pub const PARTICIPANT_LISTS: [&[&str]; 5] = [
     &["subagent:a:*", "orchestrator"],
     &["subagent:b", "subagent:a"],
 ];
+/// Whom packets are for.
+pub const ADDRESSES: [&str; 5] =
+    ["shared", "subagent:a", "subagent:b", "subagent:a:*", "orchestrator"];
 /// Text that every value contains, and nothing else does.
 pub const VALUE_MARKER: &str = "zq";
 /// Start of the clock: 2026-02-20T14:00:00Z.

@@ -38,6 +38,7 @@ fn seeds_have_no_failure_and_cover_every_event() {
     // round. `tests/kept.rs` reaches the limits of envelopes.
     let never = [
         Code::EnvelopeLimit,
+        Code::PacketLimit,
         Code::TokenizerUnavailable,
         Code::RoundFull,
         Code::ProjectNotFound,

@@ -226,10 +226,26 @@ fn check_output(block: &Block, printed: &str) {
     }
 }
 
+/// Copies the files of a folder and of those in it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
 /// Runs `scripts` in one shell against a server of its own; returns what each printed.
 fn run(page: &str, scripts: &[String]) -> Option<Vec<String>> {
     let home = tempdir().unwrap();
     let data = home.path().join("data");
+    // Pages that are read from a clone name its examples. They write, so they get a copy.
+    copy(&root().join("examples/packets"), &home.path().join("examples/packets"));
     let server = Server::start(&data);
     let program = format!("shared-context() {{ '{}' \"$@\"; }}\n", program::path().display());
     let blocks = scripts.iter().enumerate().map(|(index, script)| {

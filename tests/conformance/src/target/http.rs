@@ -21,7 +21,7 @@ pub const SECRET: &str = "conformance: signs the credentials";
 pub const ADMIN_KEY: &str = "conformance-admin-key-0123456789abcdef";
 
 /// The status of each error code of the JSON tool.
-const STATUSES: [(&str, u16); 39] = [
+const STATUSES: [(&str, u16); 42] = [
     ("UNAUTHENTICATED", 401),
     ("MALFORMED_REQUEST", 400),
     ("INVALID_KEY", 400),
@@ -45,6 +45,7 @@ const STATUSES: [(&str, u16); 39] = [
     ("DELTA_NOT_FOUND", 404),
     ("ENVELOPE_NOT_FOUND", 404),
     ("MISSING_NOT_FOUND", 404),
+    ("PACKET_NOT_FOUND", 404),
     ("KEY_NOT_FOUND", 404),
     ("PATH_NOT_FOUND", 404),
     ("PATH_EXISTS", 409),
@@ -53,12 +54,14 @@ const STATUSES: [(&str, u16); 39] = [
     ("SENSITIVE_VALUE", 422),
     ("BUDGET_TOO_SMALL", 422),
     ("TARGET_UNREACHABLE", 422),
+    ("FEEDBACK_GIVEN", 409),
     ("VERSION_CONFLICT", 409),
     ("IDENTITY_CONFLICT", 409),
     ("STORE_FULL", 409),
     ("ROUND_FULL", 409),
     ("STATE_TOO_LARGE", 409),
     ("ENVELOPE_LIMIT", 409),
+    ("PACKET_LIMIT", 409),
     ("STORAGE_UNAVAILABLE", 503),
     ("REQUEST_TOO_LARGE", 413),
 ];

@@ -59,7 +59,7 @@ impl Generator {
     }
 
     /// Returns a text that often has the value of an entry in it.
-    fn text(&mut self, model: &Model) -> String {
+    pub(super) fn text(&mut self, model: &Model) -> String {
         let values = model.all_versions();
         if values.is_empty() || self.chance(0.4) {
             return self.pick(&["the first value", "the name of a customer", "§ 1"]).to_owned();

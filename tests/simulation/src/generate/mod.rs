@@ -7,6 +7,7 @@
 mod context;
 mod events;
 mod invalid;
+mod packets;
 mod requests;
 mod rounds;
 

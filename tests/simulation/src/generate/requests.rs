@@ -34,6 +34,9 @@ impl Generator {
         if self.chance(self.profile.context) {
             return self.context(model);
         }
+        if self.chance(self.profile.context) {
+            return self.packet(model);
+        }
         let now = world.now();
         match self.rng.random_range(0..100) {
             0..32 => (self.any_caller(), self.write(session, model, now)),

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use shared_context_core::{
     Caller, Code, Command, CompactionCommand, Config, ContextCommand, ContextReply, Credential,
-    Error, Key, Prefix, Reply, SessionId,
+    Error, Key, PacketsCommand, Prefix, Reply, SessionId,
     audit::{AuditAction, AuditRecord},
     context,
     namespace::Namespace,
@@ -108,7 +108,11 @@ impl BucketModel {
             let (answer, next) = model.change_context(clock, who, command)?;
             Some((ExpectedAnswer::Exactly(answer), next))
         };
-        if let Some((expected, next)) = changed.or_else(in_context) {
+        let in_packets = || {
+            let (answer, next) = model.change_packets(clock, who, command)?;
+            Some((ExpectedAnswer::Exactly(answer), next))
+        };
+        if let Some((expected, next)) = changed.or_else(in_context).or_else(in_packets) {
             let next = next.map(|it| Self {
                 revision: self.revision + 1,
                 session: Some(Rc::new(pruned(it))),
@@ -145,6 +149,7 @@ impl BucketModel {
         let (expected, mut next) = self.decide(clock, name, requester, inner);
         let keeps_none = match inner {
             Command::Context(ContextCommand::Assemble(it)) => !it.keeps,
+            Command::Packets(PacketsCommand::Generate(it)) => it.is_preview,
             Command::Compaction(CompactionCommand::Compact(it)) => !it.keeps,
             _ => false,
         };
@@ -236,7 +241,7 @@ impl BucketModel {
                     participant.as_ref().unwrap_or(&own),
                     caller(requester).keys(),
                     &namespace.unwrap_or_else(Namespace::template),
-                    false,
+                    &view.config().tools,
                     |text| Ok(approximate(text)),
                     max_tokens.unwrap_or(Tokens(1_000)),
                 );
@@ -418,6 +423,11 @@ fn latest(document: &Portable) -> (u64, u64) {
         see(Revision(0), it.at);
         it.answer.iter().for_each(|it| see(Revision(0), it.at));
     }
+    for packet in &document.packets.packets {
+        packet.versions.iter().for_each(|it| see(it.revision, it.created_at));
+        packet.readers.iter().for_each(|it| see(Revision(0), it.read_at));
+    }
+    document.packets.feedback.iter().for_each(|it| see(Revision(0), it.at));
     for it in &document.rounds.rounds {
         see(Revision(0), it.round.opened_at);
         it.deltas.iter().for_each(|it| see(Revision(0), it.proposed_at));

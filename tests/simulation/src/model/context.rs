@@ -87,6 +87,9 @@ impl Model {
     /// Returns the answer to a repeated request whose first answer was `first`. Texts are stored
     /// once: what was redacted or evicted since is missing, and an answer is the last one.
     pub fn repeated(&self, who: &str, first: &Answer) -> Answer {
+        if let Ok((revision, Reply::Packets(reply))) = first {
+            return self.repeated_packets(who, *revision, reply);
+        }
         if let Ok((_, Reply::Compaction(CompactionReply::Compacted { envelope, .. }))) = first {
             // The texts are those of the request, whatever was redacted since.
             self.envelope_for(who, KeptId::envelope(envelope.unwrap()))?;

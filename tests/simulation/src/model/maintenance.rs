@@ -19,6 +19,7 @@ use shared_context_core::{
 
 use super::{
     changes::Transition,
+    packets::redaction::Secrets,
     state::{Model, StoredEntry, StoredSnapshot},
 };
 
@@ -195,6 +196,9 @@ impl Model {
             })
         };
         next.redact_kept(reason, &is_shown);
+        let values = fresh.iter().map(|it| it.value.clone()).collect();
+        let mark = format!("[redacted: {reason}]", reason = reason.as_str());
+        next.redact_packets(&Secrets { values, has_parts: true, mark });
         let (first, last) = (&meant[0], &meant[meant.len() - 1]);
         next.record(who, AuditAction::Redact, Some((last, first)));
         next.record_details(None, Some(reason));
@@ -246,7 +250,7 @@ impl Model {
         if who == "admin" { Ok(()) } else { self.check_orchestrator(who) }
     }
 
-    fn check_orchestrator(&self, who: &str) -> Result<(), Code> {
+    pub(super) fn check_orchestrator(&self, who: &str) -> Result<(), Code> {
         match who {
             _ if self.about.is_archived => Err(Code::SessionArchived),
             "orchestrator" => Ok(()),

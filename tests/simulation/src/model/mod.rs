@@ -7,7 +7,7 @@
 //! after 4,096 commits. Tests of the core cover these.
 //!
 //! Invariant: the model shares no rule with the core. It shares only the types of requests and
-//! replies, the text of prompts, and the rules of an assembly.
+//! replies, the text of prompts, and the rules of an assembly and of a packet.
 
 pub mod bucket;
 mod changes;
@@ -15,6 +15,7 @@ mod compaction;
 mod context;
 mod envelopes;
 mod maintenance;
+mod packets;
 mod reads;
 mod rounds;
 pub mod rows;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use shared_context_core::{
     Code, Key, Label, Reply,
-    audit::AuditRecord,
+    audit::{AuditAction, AuditRecord, Subject},
     pattern::KeyPattern,
     port::Revision,
     reply::{
@@ -20,9 +20,12 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use super::state::{
-    Answer, ChangeRecord, EndedEntry, Model, StoredEntry, StoredSnapshot, is_like, is_limited,
-    sees_all,
+use super::{
+    packets::is_for,
+    state::{
+        Answer, ChangeRecord, EndedEntry, Model, StoredEntry, StoredSnapshot, is_like, is_limited,
+        name, sees_all,
+    },
 };
 
 /// Reads of a session view at one time, without expired entries.
@@ -239,6 +242,7 @@ impl Model {
                 }
                 Some(it) if !sees_all(who) && self.is_hidden(who, &it.key) => [false; 2],
                 Some(it) => [0, 1].map(|nth| self.may_see(who, &it.key, &lists[nth])),
+                None if is_of_packets(record.action) && !knows_packet(who, record) => [false; 2],
                 None => [keys.is_none() || is_turn; 2],
             };
             if readable.contains(&true) {
@@ -322,6 +326,16 @@ impl Model {
     fn entry_read(&self, who: &str, stored: &StoredEntry) -> EntryRead {
         EntryRead { shown: self.shown(who, stored), value: stored.value.clone() }
     }
+}
+
+/// Returns true if `who` may know of the packet that a record names.
+fn knows_packet(who: &str, record: &AuditRecord) -> bool {
+    let address = record.label.as_ref().map(Subject::as_str);
+    sees_all(name(who)) || address.is_some_and(|it| is_for(it, who))
+}
+
+fn is_of_packets(action: AuditAction) -> bool {
+    action.as_str().starts_with("context_")
 }
 
 /// Returns the totals of these entries.

@@ -58,13 +58,25 @@ pub fn check(rows: &Rows, session: Option<&Model>) -> Result<(), String> {
     let numbered = numbered.map(|(kind, number)| format!("a/{kind}/{number:016x}"));
     let head = (!kept.is_empty()).then(|| "a/head".to_owned());
     same("the context pipeline", of("a/"), numbered.chain(head))?;
+    let kept = &model.packets;
+    let versions = kept.packets.iter().flat_map(|packet| {
+        let row = |version: u32| format!("p/v/{}/{version:08x}", packet.address);
+        packet.versions.iter().map(move |it| row(it.version))
+    });
+    let read = kept.packets.iter().filter(|it| !it.readers.is_empty());
+    let read = read.map(|it| format!("p/k/{}", it.address));
+    let feedback = kept.feedback.iter().map(|it| format!("p/f/{:016x}", it.number));
+    let head = (kept.last_packet > 0).then(|| "p/head".to_owned());
+    let counted = (!kept.statistics.types.is_empty()).then(|| "p/s".to_owned());
+    let needed = versions.chain(read).chain(feedback).chain(head).chain(counted);
+    same("packets", of("p/"), needed)?;
     let others = [
         ("access", !model.config().access.is_empty()),
         ("meta", true),
         ("namespace", model.config().namespace.is_some()),
     ];
     let others = others.into_iter().filter(|(_, is_there)| *is_there);
-    let known = ["a/", "c/", "e/", "h/", "k/", "q/", "r/", "s/", "v/", "offset"];
+    let known = ["a/", "c/", "e/", "h/", "k/", "p/", "q/", "r/", "s/", "v/", "offset"];
     let is_other = |row: &&String| !known.iter().any(|it| row.starts_with(it));
     same("others", rows.keys().filter(is_other).cloned(), others.map(|(row, _)| row.to_owned()))
 }

@@ -7,6 +7,7 @@ use shared_context_core::{
     Code, Command, Config, Key, Label, Line, Participant, Reply, Scope,
     audit::{AuditAction, AuditEntry, AuditRecord},
     context::kept::KeptContext,
+    packets::kept::KeptPackets,
     pattern::Participants,
     port::Revision,
     portable::Portable,
@@ -86,6 +87,8 @@ pub struct Model {
     pub context: Rc<KeptContext>,
     /// The bytes of each kept envelope as a document, before redactions.
     pub envelope_bytes: Vec<u64>,
+    /// The packets, and feedback on them.
+    pub packets: Rc<KeptPackets>,
     /// The first revision of the feed since the last update of the configuration that moved it.
     pub feed_from: u64,
 }
@@ -105,6 +108,7 @@ impl Model {
             rounds: Rounds::default(),
             context: Rc::default(),
             envelope_bytes: Vec::new(),
+            packets: Rc::default(),
             feed_from: revision,
         };
         model.record("admin", action, None);
@@ -254,7 +258,7 @@ impl Model {
     /// Adds a label and a reason to the last change.
     pub fn record_details(&mut self, label: Option<&Label>, reason: Option<&Line>) {
         let last = Rc::make_mut(self.changes.last_mut().unwrap());
-        last.record.label = label.cloned();
+        last.record.label = label.cloned().map(Into::into);
         last.record.reason = reason.cloned();
     }
 
@@ -281,7 +285,11 @@ impl Model {
     }
 
     /// Returns all access lists that apply to a key: its own and those of matching rules.
-    fn lists<'a>(&'a self, key: &'a Key, own: &'a Access) -> impl Iterator<Item = &'a Access> {
+    pub(super) fn lists<'a>(
+        &'a self,
+        key: &'a Key,
+        own: &'a Access,
+    ) -> impl Iterator<Item = &'a Access> {
         let rules = self.config().access.iter();
         let rules = rules.filter(|it| is_like(it.keys.as_str(), key.as_str()));
         std::iter::once(own).chain(rules.map(|it| &it.access))
@@ -301,10 +309,11 @@ impl Model {
     /// Creates a session from a document, imported at `revision`.
     pub fn from_document(document: Portable, about: SessionInfo, revision: u64) -> Self {
         let mut model = Self::new(about, revision, AuditAction::ImportSession);
-        let Portable { values, rounds, context, .. } = document;
+        let Portable { values, rounds, context, packets, .. } = document;
         model.rounds = Rounds::of(rounds);
         model.envelope_bytes = context.envelopes.iter().map(document_bytes).collect();
         model.context = Rc::new(context);
+        model.packets = Rc::new(packets);
         let stored = |entry: Entry| {
             let value = values[&(entry.key.clone(), entry.revision)].clone();
             (entry.key.clone(), StoredEntry { entry, value })
@@ -347,6 +356,7 @@ impl Model {
                 .collect(),
             rounds: self.rounds.history().clone(),
             context: KeptContext::clone(&self.context),
+            packets: KeptPackets::clone(&self.packets),
             values: all.map(|it| (address(it), it.value.clone())).collect(),
         }
     }

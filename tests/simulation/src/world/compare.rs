@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::World;
 use crate::{
-    fixtures::{CALLERS, KEYS, LABELS, SESSIONS},
+    fixtures::{ADDRESSES, CALLERS, KEYS, LABELS, SESSIONS},
     script::{Payload, Request},
 };
 
@@ -60,6 +60,12 @@ impl World {
             look(json!({"action": action}));
         }
         look(json!({"action": "list_missing"}));
+        look(json!({"action": "list_packets"}));
+        look(json!({"action": "context_stats"}));
+        // The admin's reads leave no trace.
+        for address in ADDRESSES.into_iter().filter(|_| nth == 0) {
+            look(json!({"action": "context_read", "address": address, "form": "json"}));
+        }
         for envelope in self.envelopes(session) {
             look(json!({"action": "read_envelope", "envelope": envelope}));
             look(json!({"action": "export_evidence", "envelope": envelope}));

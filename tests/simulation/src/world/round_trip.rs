@@ -93,6 +93,12 @@ impl World {
                 self.fail("context", format!("{session} keeps {what}"));
             }
         }
+        if let Some(model) = &self.bucket(session).session
+            && *model.packets != it.packets
+        {
+            let what = format!("{:?}\n  must be {:?}", it.packets, model.packets);
+            self.fail("packets", format!("{session} keeps {what}"));
+        }
         let kv = self.kv.borrow();
         let bucket = kv.open(&format!("session/{session}")).unwrap();
         if bucket.scan("k/", None, u32::MAX).unwrap().len() > it.entries.len() {

@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 use shared_context_core::{
-    Code, Command, ReadDeltas, Reply, RoundsCommand, RoundsReply,
+    Code, Command, ReadDeltas, RedactRounds, Reply, RoundsCommand, RoundsReply,
     audit::AuditAction,
     context::kept::Part,
     port::Revision,
@@ -27,6 +27,7 @@ use shared_context_core::{
 
 use super::{
     bucket::ExpectedAnswer,
+    packets::redaction::Secrets,
     state::{Answer, Model, is_like, is_limited, name},
 };
 
@@ -191,7 +192,9 @@ impl Model {
             (RoundsCommand::Redact(it), _) => {
                 let texts = redaction::texts(self.rounds.history());
                 let replies = redaction::texts_of_replies(self.answers.values());
-                let kept = self.clone().redact_kept(&it.reason, &is_secret(it.text.as_str()));
+                let mut redacted = self.clone();
+                let kept = redacted.redact_kept(&it.reason, &is_secret(it.text.as_str()))
+                    + redacted.redact_packets(&secrets(it));
                 let mut texts = texts.iter().chain(&replies);
                 if kept == 0 && !texts.any(|text| text.contains(it.text.as_str())) {
                     let none = RoundsRedacted { places: 0, markers: Vec::new() };
@@ -233,6 +236,7 @@ impl Model {
                 let mut redacted = redaction::check(before, after.history(), secret, &replies)?;
                 redaction::redact_replies(self.answers.values_mut(), secret);
                 redacted.places += self.redact_kept(&it.reason, &is_secret(it.text.as_str()));
+                redacted.places += self.redact_packets(&secrets(it));
                 RoundsReply::Redacted(redacted)
             }
             _ => change::check(&self.rounds, &after, request, who, self.about.changed_at)?,
@@ -311,6 +315,12 @@ fn reported(outcome: Option<&DeltaOutcome>) -> Reported {
         Some("rejected") => Reported::Rejected,
         Some(_) => Reported::Refused,
     }
+}
+
+/// Returns what a redaction of rounds redacts in packets.
+fn secrets(it: &RedactRounds) -> Secrets {
+    let mark = format!("[redacted: {}]", it.reason.as_str());
+    Secrets { values: vec![it.text.as_str().to_owned()], has_parts: false, mark }
 }
 
 /// Returns true for each text of the context pipeline that contains `secret`.
