@@ -34,6 +34,9 @@ pub const OTHER_VALUE: &str = "elsewhere-value-71";
 /// The request that keeps the envelope of `main`.
 pub const ASSEMBLED: &str = r#"{"action":"assemble_context","task":"Which pool size?","entries":"*","items":[{"id":"f","kind":"file_excerpt","text":"pool = 20"}],"keep":true,"request_id":"r5"}"#;
 
+/// The request that writes the packet of `subagent:a`.
+pub const GENERATED: &str = r#"{"action":"context_generate","task":"Raise the pool size","address":"subagent:a","task_type":"tuning","depth":"deep","conversation":[{"id":"m","kind":"user_message","text":"DECISION: Use 20 connections."}],"facts":{"failed_attempts":[{"approach":"pool = 200","reason_failed":"memory"}]},"request_id":"r6"}"#;
+
 /// The requests that create the sessions: session, participant and request.
 const SETUP: &[(&str, &str, &str)] = &[
     (
@@ -117,6 +120,20 @@ const SETUP: &[(&str, &str, &str)] = &[
         "main",
         "orchestrator",
         r#"{"action":"answer_missing","missing":"MIS-1","answer":"It is 20."}"#,
+    ),
+    ("main", "orchestrator", GENERATED),
+    (
+        "main",
+        "orchestrator",
+        r#"{"action":"context_generate","task":"Raise the pool size","address":"shared","depth":"minimal"}"#,
+    ),
+    ("main", "subagent:a", r#"{"action":"context_read"}"#),
+    ("main", "subagent:b", r#"{"action":"context_read","layer":"codebase"}"#),
+    ("main", "subagent:b", r#"{"action":"context_query","question":"Zebra?"}"#),
+    (
+        "main",
+        "subagent:b",
+        r#"{"action":"context_feedback","outcome":"failed","gaps":["the vault"],"note":"n","request_id":"r7"}"#,
     ),
     ("other", "admin", r#"{"action":"create_session"}"#),
     ("other", "orchestrator", r#"{"action":"write","key":"scope","value":"elsewhere-value-71"}"#),
@@ -280,7 +297,8 @@ mod tests {
         let mut kinds: Vec<&str> =
             rows.iter().filter_map(|(row, _)| row.split_inclusive('/').next()).collect();
         kinds.dedup();
-        let expected = ["a/", "access", "c/", "e/", "h/", "k/", "meta", "q/", "r/", "s/", "v/"];
+        let expected =
+            ["a/", "access", "c/", "e/", "h/", "k/", "meta", "p/", "q/", "r/", "s/", "v/"];
         assert_eq!(kinds, expected);
         assert_eq!(host.stored(), *SETUP_ROWS);
     }

@@ -9,7 +9,7 @@ use shared_context_codec::Caller;
 use shared_context_core::port::Change;
 
 use crate::{
-    host::{ASSEMBLED, MemoryHost},
+    host::{ASSEMBLED, GENERATED, MemoryHost},
     json_tool::check_failure,
 };
 
@@ -45,7 +45,7 @@ enum Damage {
 }
 
 /// The commands that read or change stored data.
-const COMMANDS: [(&str, &str); 51] = [
+const COMMANDS: [(&str, &str); 62] = [
     ("admin", r#"{"action":"show_session"}"#),
     ("admin", r#"{"action":"inspect"}"#),
     ("admin", r#"{"action":"export_session"}"#),
@@ -109,6 +109,23 @@ const COMMANDS: [(&str, &str); 51] = [
     ("subagent:b", r#"{"action":"report_missing","kind":"blocker","text":"The key."}"#),
     ("subagent:b", r#"{"action":"answer_missing","missing":"MIS-2","answer":"So."}"#),
     ("subagent:b", r#"{"action":"list_missing","state":"open"}"#),
+    ("orchestrator", GENERATED),
+    ("orchestrator", r#"{"action":"context_generate","address":"subagent:a","refresh":true}"#),
+    ("orchestrator", r#"{"action":"context_generate","task":"Lower it","preview":true}"#),
+    (
+        "orchestrator",
+        r#"{"action":"context_edit","address":"shared","patch":{"context":{"goal":"Lower it"}}}"#,
+    ),
+    ("subagent:a", r#"{"action":"context_read","form":"yaml","version":1}"#),
+    ("subagent:b", r#"{"action":"context_read","depth":"deep","form":"json"}"#),
+    ("subagent:a", r#"{"action":"context_query","question":"Which pool size?"}"#),
+    (
+        "subagent:a",
+        r#"{"action":"context_feedback","address":"shared","outcome":"done","unused":["files"]}"#,
+    ),
+    ("orchestrator", r#"{"action":"context_stats","task_type":"tuning"}"#),
+    ("orchestrator", r#"{"action":"list_packets"}"#),
+    ("orchestrator", r#"{"action":"context_clear","address":"subagent:a","request_id":"r8"}"#),
     ("admin", r#"{"action":"export_session"}"#),
     ("admin", r#"{"action":"revoke_credentials"}"#),
     (
@@ -258,6 +275,10 @@ fn reading_command(name: &str) -> Option<(&'static str, String)> {
             // The numbers and the injections.
             _ => action("export_session"),
         },
+        "p" if rest == "s" => action("context_stats"),
+        "p" if rest.starts_with("f/") => action("export_session"),
+        // The head, and the readers and versions of each packet.
+        "p" => action("list_packets"),
         _ => None,
     }
 }

@@ -96,6 +96,7 @@ def mcp() -> None:
             *(f"context_{name}" for name in ["list", "read", "changes", "write", "delete"]),
             "context_session",
             *(f"delta_rounds_{name}" for name in ["read", "propose", "manage"]),
+            *(f"context_packets{name}" for name in ["", "_manage"]),
         ],
         [tool["name"] for tool in tools],
     )
@@ -116,7 +117,7 @@ async def results() -> None:
         "version": "2026-07-28",
         "server": SERVER,
         "program": None,
-        "query": "?tools=delta_rounds",
+        "query": "?tools=delta_rounds,context_packets",
     }
     participant = await Participant.connect(connection, os.environ["SHARED_CONTEXT_TOKEN"])
     tools = {tool.name: tool for tool in await participant.tools()}
@@ -124,6 +125,8 @@ async def results() -> None:
     weights = [{"participant": "subagent:legal*", "weight": 0.8}]
     bind = {"operation": "add", "path": "$.bindings.customer", "value": "sea:customer:001"}
     rule = {"operation": "add", "path": "$.rules", "value": {"holds": None}}
+    packet = {"task": "Open a port", "facts": {"decisions": [{"choice": "port 8080"}]}}
+    patch = {"patch": {"context": {"constraints": ["no other port"]}}}
     deltas = [{**it, "provenance": "seen in the contract"} for it in (bind, rule)]
     for name, arguments, is_rejection in [
         ("context_write", {"key": "scope", "value": "x"}, False),
@@ -149,6 +152,15 @@ async def results() -> None:
         ("delta_rounds_read", {"action": "read_state", "round": 1}, False),
         ("delta_rounds_read", {"action": "convergence"}, False),
         ("delta_rounds_manage", {"action": "close_round"}, True),
+        ("context_packets_manage", {"action": "context_generate", **packet}, False),
+        ("context_packets_manage", {"action": "context_edit", "address": "shared", **patch}, False),
+        ("context_packets_manage", {"action": "list_packets"}, False),
+        ("context_packets", {"action": "context_read", "layer": "history"}, False),
+        ("context_packets", {"action": "context_query", "question": "Which port?"}, False),
+        ("context_packets", {"action": "context_feedback", "outcome": "done"}, False),
+        ("context_packets", {"action": "context_feedback", "outcome": "done"}, True),
+        ("context_packets_manage", {"action": "context_stats"}, False),
+        ("context_packets_manage", {"action": "context_clear", "address": "shared"}, False),
     ]:
         tool, what = tools[name], f"{name} {json.dumps(arguments)}"
         verify(f"{what} is allowed", [], faults(tool.input_schema, arguments))

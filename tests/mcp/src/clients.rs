@@ -1,4 +1,5 @@
-//! The official clients. Each runs the interaction cycle of spec 10 in a script of its language.
+//! The official clients. Each runs the interaction cycle of spec 10 in a script of its language;
+//! the one in Python also hands a packet to a worker.
 
 use std::process::Command;
 
@@ -36,9 +37,14 @@ pub(crate) fn tests() -> Vec<Test> {
             run_cycle(script, arguments)
         })
     };
-    RUNS.iter().map(test).collect()
+    let packets = ["2026-07-28", "2025-11-25"].map(|version| {
+        let name = format!("python::packets-{version}");
+        Test::new(name, move |programs, _| run_cycle(programs.python("packets.py"), &[version]))
+    });
+    RUNS.iter().map(test).chain(packets).collect()
 }
 
+/// Runs a script against a host of its own, and counts its checks.
 fn run_cycle(mut script: Command, arguments: &[&str]) -> Verdict {
     let host = TestHost::start();
     script.args(arguments);
