@@ -1,8 +1,10 @@
 //! Assembled and compacted contexts: the evidence they hold, the prefix they reuse, and their cost.
+//! The cost of packets.
 
 mod compaction;
 mod evidence;
 mod locomo;
+mod packets;
 mod prefix;
 mod reference;
 mod speed;
@@ -33,6 +35,7 @@ pub(crate) fn measure(report: &mut Report, data: Option<&Path>) -> Result<()> {
     }
     prefix::measure(report)?;
     compaction::cost(report)?;
+    packets::measure(report)?;
     speed::measure(report)
 }
 
