@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::{spin::stubs::Stubs, wrap::World};
 
-    const CORE: [&str; 12] = [
+    const CORE: [&str; 13] = [
         "types",
         "sessions",
         "store",
@@ -114,6 +114,7 @@ mod tests {
         "rounds",
         "context",
         "compaction",
+        "packets",
         "projects",
         "prompt",
         "tool",

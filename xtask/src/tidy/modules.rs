@@ -40,8 +40,9 @@ const RESERVED: &[Reserved] = &[
     Reserved {
         words: &["serde_json"],
         path: CORE,
-        modules: &["canonical", "rounds", "assembly", "kept"],
-        why: "the core knows no JSON but the state of rounds and envelopes: that is the codec's",
+        modules: &["canonical", "rounds", "assembly", "kept", "packets"],
+        why: "the core knows no JSON but the state of rounds, envelopes and packets: that is the \
+              codec's",
     },
     Reserved {
         words: &["http", "StatusCode"],
