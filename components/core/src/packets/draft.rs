@@ -16,7 +16,7 @@ use crate::{
     Error,
     budget::{Omission, Reason},
     count::widen,
-    order::sorted,
+    order::{entry, sorted},
     tokens::Tokens,
 };
 
@@ -116,22 +116,15 @@ impl Draft<'_> {
     /// Returns what was left out: in words what the specification has words for, else in counts.
     fn not_included(&self, trimmed: &Trimmed) -> Vec<String> {
         let Gathered { statements, reasons, messages } = self.gathered;
-        let layers = self.recipe.depth.layers();
         let mut files: u32 = 0;
         let mut others: u32 = 0;
-        let mut counts = [0_u32; Part::ALL.len()];
+        let mut counts: Vec<(Part, u32)> = Vec::new();
         for (place, it) in statements.iter().enumerate() {
             match reasons.get(place).copied().flatten() {
                 Some((Reason::Irrelevant, _)) if it.part == Part::File => files += 1,
                 Some((Reason::Irrelevant, _)) => others += 1,
                 None if trimmed.detail(place) == Detail::None => {
-                    let is_deeper = !layers.contains(&it.part.layer());
-                    if !is_deeper || it.part.layer() != Layer::Goal {
-                        let count = counts.iter_mut().zip(Part::ALL).find(|of| of.1 == it.part);
-                        if let Some((count, _)) = count {
-                            *count = count.saturating_add(1);
-                        }
-                    }
+                    entry(&mut counts, it.part, |count| *count = count.saturating_add(1));
                 }
                 _ => {}
             }
@@ -157,9 +150,7 @@ impl Draft<'_> {
         note(other, others);
         let counts: Vec<String> = counts
             .iter()
-            .zip(Part::ALL)
-            .filter(|it| *it.0 > 0)
-            .map(|(count, part)| format!("{count} {}", render::title(part)))
+            .map(|(part, count)| format!("{count} {}", render::title(*part)))
             .collect();
         if !counts.is_empty() {
             notes.push(counts.join(", "));

@@ -49,8 +49,8 @@ pub fn edit(
     let before = packet.value();
     let mut after = before.clone();
     apply(&mut after, &patch, 0)?;
+    let sources = sources(&before, &after, &head.creator);
     if let Some(members) = after.as_object_mut() {
-        let sources = sources(&before, members, &head.creator);
         members.insert("sources".to_owned(), sources);
     }
     let mut edited = Packet::read(&after)?;
@@ -96,7 +96,7 @@ fn apply(value: &mut Value, patch: &Value, depth: u32) -> Result<(), Error> {
 }
 
 /// Returns the sources of an edited packet: what is unchanged keeps its source.
-fn sources(before: &Value, after: &Map<String, Value>, by: &str) -> Value {
+fn sources(before: &Value, after: &Value, by: &str) -> Value {
     let known = before.get("sources").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let source_of = |pointer: &str| {
         known.iter().find(|it| it.get("pointer").and_then(Value::as_str) == Some(pointer))
@@ -118,8 +118,7 @@ fn sources(before: &Value, after: &Map<String, Value>, by: &str) -> Value {
     for part in Part::ALL {
         let list = part.list();
         let before = before.pointer(&list);
-        let within = list.strip_prefix("/context").unwrap_or_default();
-        let after = after.get("context").and_then(|it| it.pointer(within));
+        let after = after.pointer(&list);
         match after {
             Some(goal) if part == Part::Goal => {
                 let source = source_of(&list);

@@ -166,13 +166,6 @@ impl Reader {
     }
 }
 
-impl KeptPacket {
-    /// Returns the newest version.
-    pub fn newest(&self) -> Option<&PacketVersion> {
-        self.versions.last()
-    }
-}
-
 /// Returns the bytes that readers take in a document.
 pub(crate) fn readers_bytes(readers: &[Reader]) -> u64 {
     readers.iter().map(Reader::bytes).fold(0, u64::saturating_add)

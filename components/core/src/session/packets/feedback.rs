@@ -10,7 +10,7 @@ use crate::{
     kv::Bucket,
     packets::{
         Address, GiveFeedback, OTHER, Reply, Use,
-        kept::{KeptFeedback, PacketVersion, Reader},
+        kept::{KeptFeedback, PacketVersion},
         stored::statistics_change,
     },
     participant::Role,
@@ -31,12 +31,10 @@ impl<B: Bucket> OpenSession<'_, B> {
             });
         }
         let mut readers = self.stored_packets().readers(&address)?;
-        let caller = &self.caller.participant;
-        let known = readers.iter().position(|it| it.participant == *caller);
-        let mut reader = known.map_or_else(|| Reader::new(caller), |it| readers.remove(it));
+        let mut reader = self.take_reader(&mut readers);
         let last_read = Some(reader.version).filter(|it| head.has(&address, *it));
         let version = it.version.or(last_read).or_else(|| head.newest(&address)).unwrap_or(0);
-        let PacketVersion { packet, recipe, .. } = self.kept_version(&address, version)?;
+        let PacketVersion { packet, recipe, .. } = self.kept_version(&head, &address, version)?;
         if reader.given.contains(&version) {
             return Err(Error::FeedbackGiven { version });
         }
@@ -49,7 +47,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             task_type: packet.task_type.unwrap_or_else(|| OTHER.to_owned()),
             depth: packet.depth,
             tokens: packet.token_count.of(recipe.form),
-            by: caller.clone(),
+            by: self.caller.participant.clone(),
             at: draft.at,
             layers: std::mem::take(&mut reader.layers),
             questions: std::mem::take(&mut reader.questions),

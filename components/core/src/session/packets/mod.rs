@@ -16,7 +16,10 @@ use crate::{
     audit::AuditAction,
     kv::{Bucket, Change},
     packets::{
-        Address, Command, PacketInfo, Reply, kept::PacketVersion, rows::Head, stored::StoredPackets,
+        Address, Command, PacketInfo, Reply,
+        kept::{PacketVersion, Reader},
+        rows::Head,
+        stored::StoredPackets,
     },
     participant::Role,
     reply,
@@ -129,6 +132,13 @@ impl<B: Bucket> OpenSession<'_, B> {
     fn newest(&self, head: &Head, address: &Address) -> Result<PacketVersion, Error> {
         let version = head.newest(address).ok_or_else(|| not_found(address))?;
         self.stored_packets().version(address, version)
+    }
+
+    /// Takes what is known of the caller out of the readers of a packet.
+    fn take_reader(&self, readers: &mut Vec<Reader>) -> Reader {
+        let caller = &self.caller.participant;
+        let known = readers.iter().position(|it| it.participant == *caller);
+        known.map_or_else(|| Reader::new(caller), |it| readers.remove(it))
     }
 
     fn stored_packets(&self) -> StoredPackets<'_, B> {

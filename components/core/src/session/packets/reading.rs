@@ -26,12 +26,10 @@ impl<B: Bucket> OpenSession<'_, B> {
         let (address, others) = self.packet_address(&head, it.address.as_ref())?;
         let newest = head.newest(&address).unwrap_or(0);
         let version = it.version.unwrap_or(newest);
-        if !head.has(&address, version) {
-            return Err(Error::PacketNotFound { packet: format!("{address}, version {version}") });
-        }
         let PacketVersion { packet, recipe, revision, created_by, .. } =
-            self.stored_packets().version(&address, version)?;
-        let mut packet = self.visible(packet, &recipe)?;
+            self.kept_version(&head, &address, version)?;
+        let mut entries = self.entries_of(&packet)?;
+        let mut packet = self.visible_of(packet, &recipe, &entries)?;
         let has_layers = packet.layers.clone();
         let mut layers: Vec<Layer> = Vec::new();
         let mut layer = None;
@@ -39,13 +37,14 @@ impl<B: Bucket> OpenSession<'_, B> {
             && depth != packet.depth
         {
             packet = self.packet_of_depth(&packet, &recipe, depth)?;
+            entries = self.entries_of(&packet)?;
             layers.extend(packet.layers.iter().filter(|it| !has_layers.contains(it)));
         }
         let verification = match &it.compared {
             Some(document) => Some(packets::verify(document, &packet)?),
             None => None,
         };
-        let stale = self.stale_sources(&packet, &recipe, revision)?;
+        let stale = self.stale_sources(&packet, &recipe, revision, &entries)?;
         let mut text = packet.render(it.form);
         match it.layer {
             Some(asked) if has_layers.contains(&asked) => {
@@ -114,9 +113,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             return Ok(self.of_packets(reply));
         }
         let mut readers = self.stored_packets().readers(address)?;
-        let caller = &self.caller.participant;
-        let known = readers.iter().position(|it| it.participant == *caller);
-        let mut reader = known.map_or_else(|| Reader::new(caller), |it| readers.remove(it));
+        let mut reader = self.take_reader(&mut readers);
         if !mark(&mut reader) {
             return Ok(self.of_packets(reply));
         }
@@ -130,10 +127,19 @@ impl<B: Bucket> OpenSession<'_, B> {
     }
 
     /// Returns a packet as the caller may see it.
-    pub(super) fn visible(&self, mut packet: Packet, recipe: &Recipe) -> Result<Packet, Error> {
+    pub(super) fn visible(&self, packet: Packet, recipe: &Recipe) -> Result<Packet, Error> {
         let entries = self.entries_of(&packet)?;
+        self.visible_of(packet, recipe, &entries)
+    }
+
+    fn visible_of(
+        &self,
+        mut packet: Packet,
+        recipe: &Recipe,
+        entries: &Entries,
+    ) -> Result<Packet, Error> {
         let is_limited = !self.caller.keys().is_every_key();
-        let is_visible = |it: &Source| self.sees_source(it, recipe, &entries);
+        let is_visible = |it: &Source| self.sees_source(it, recipe, entries);
         if is_limited || !packet.statements.iter().all(|it| is_visible(&it.source)) {
             conceal(&mut packet, &is_visible);
             seal(&mut packet, &|text| self.count(text))?;
@@ -198,9 +204,9 @@ impl<B: Bucket> OpenSession<'_, B> {
         packet: &Packet,
         recipe: &Recipe,
         written: Revision,
+        entries: &Entries,
     ) -> Result<Vec<Stale>, Error> {
-        let entries = self.entries_of(packet)?;
-        let state = |key: &Key| match of(&entries, key) {
+        let state = |key: &Key| match of(entries, key) {
             Some(it) if recipe.keys.contains(key) || self.may_read(it) => {
                 if it.is_redacted {
                     SourceState::Redacted

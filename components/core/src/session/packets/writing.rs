@@ -159,7 +159,8 @@ impl<B: Bucket> OpenSession<'_, B> {
         let Some(Decision::Answer(mut outcome)) = self.first_reply()? else { return Ok(None) };
         outcome.reply = match outcome.reply {
             reply::Reply::Packets(Reply::KeptWritten(address, version, number, report)) => {
-                let kept = self.kept_version(&address, version)?;
+                let head = self.stored_packets().head()?;
+                let kept = self.kept_version(&head, &address, version)?;
                 // After it was cleared, another packet can have its address and version.
                 if kept.number != number {
                     return Err(Error::PacketNotFound { packet: packet_id(number) });
@@ -182,10 +183,11 @@ impl<B: Bucket> OpenSession<'_, B> {
     /// Returns a version of a packet, if it is kept.
     pub(super) fn kept_version(
         &self,
+        head: &Head,
         address: &Address,
         version: u32,
     ) -> Result<PacketVersion, Error> {
-        if !self.stored_packets().head()?.has(address, version) {
+        if !head.has(address, version) {
             return Err(Error::PacketNotFound { packet: format!("{address}, version {version}") });
         }
         self.stored_packets().version(address, version)
