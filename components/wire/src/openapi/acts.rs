@@ -70,7 +70,7 @@ fn tag(path: &str) -> &'static str {
         Some("entries" | "batch") => "entries",
         Some("snapshots") => "snapshots",
         Some("rounds") => "rounds",
-        Some("packets") => "packets",
+        Some("packets" | "packet-stats") => "packets",
         Some("prompt" | "context") => "tool",
         _ => "sessions",
     }
