@@ -9,6 +9,8 @@
 //!
 //! Reading takes time linear in the bytes of the text, also if it is a single word.
 
+use std::sync::LazyLock;
+
 use super::{
     fold::{Class, class, fold},
     stem::{STEM_BYTES_MAX, stem},
@@ -38,6 +40,9 @@ const IRREGULAR: &str = "become became, begin began begun, break broke broken, b
 /// What may follow an apostrophe and is no word.
 const CONTRACTED: [&[u8]; 7] = [b"s", b"t", b"re", b"ve", b"ll", b"d", b"m"];
 
+/// The digests of stop words and irregular forms and those of their stems, sorted; 0 for a stop word.
+static FORMS: LazyLock<Vec<(u64, Word)>> = LazyLock::new(forms);
+
 /// Slots of the memory of a [`Reader`].
 const SLOTS: usize = 8_192;
 
@@ -46,8 +51,6 @@ const SLOTS: usize = 8_192;
 pub struct Reader {
     /// The digest of a form as it was read, and that of its stem; 0 for a stop word.
     known: Vec<(u64, Word)>,
-    /// The same for stop words and irregular forms, sorted.
-    forms: Vec<(u64, Word)>,
     part: Buffer,
     whole: Buffer,
 }
@@ -82,17 +85,8 @@ struct State {
 
 impl Default for Reader {
     fn default() -> Self {
-        let mut forms = Vec::new();
-        STOP_WORDS.split(' ').for_each(|it| insert(&mut forms, digest_of(it.bytes()), 0));
-        for line in IRREGULAR.split(", ") {
-            let mut words = line.split(' ').map(str::as_bytes);
-            let mut base = words.next().unwrap_or_default().to_vec();
-            stem(&mut base);
-            let base = digest_of(base.into_iter());
-            words.for_each(|it| insert(&mut forms, digest_of(it.iter().copied()), base));
-        }
         let known = vec![(0, 0); SLOTS];
-        Self { known, forms, part: Buffer::default(), whole: Buffer::default() }
+        Self { known, part: Buffer::default(), whole: Buffer::default() }
     }
 }
 
@@ -189,8 +183,8 @@ impl Reader {
         let slot = usize::try_from((digest ^ (digest >> 32)) & mask).unwrap_or_default();
         let slot = self.known.get_mut(slot)?;
         if slot.0 != digest {
-            let irregular = self.forms.binary_search_by(|(it, _)| it.cmp(&digest));
-            let irregular = irregular.ok().and_then(|place| self.forms.get(place));
+            let irregular = FORMS.binary_search_by(|(it, _)| it.cmp(&digest));
+            let irregular = irregular.ok().and_then(|place| FORMS.get(place));
             let word = irregular.map_or_else(
                 || {
                     stem(&mut form.bytes);
@@ -247,6 +241,20 @@ fn end_pairs(state: &mut State, words: &mut Vec<Word>) {
 /// Returns the class of an ASCII character.
 fn ascii_class(c: char) -> Class {
     if c.is_ascii_alphanumeric() { Class::Letter } else { Class::Break }
+}
+
+/// Returns [`FORMS`].
+fn forms() -> Vec<(u64, Word)> {
+    let mut forms = Vec::new();
+    STOP_WORDS.split(' ').for_each(|it| insert(&mut forms, digest_of(it.bytes()), 0));
+    for line in IRREGULAR.split(", ") {
+        let mut words = line.split(' ').map(str::as_bytes);
+        let mut base = words.next().unwrap_or_default().to_vec();
+        stem(&mut base);
+        let base = digest_of(base.into_iter());
+        words.for_each(|it| insert(&mut forms, digest_of(it.iter().copied()), base));
+    }
+    forms
 }
 
 /// Inserts a form in its place.
@@ -392,8 +400,7 @@ mod tests {
 
     #[test]
     fn stop_words_and_irregular_forms_are_sorted() {
-        let reader = Reader::default();
-        assert!(reader.forms.is_sorted_by(|a, b| a.0 < b.0));
+        assert!(FORMS.is_sorted_by(|a, b| a.0 < b.0));
     }
 
     proptest! {
