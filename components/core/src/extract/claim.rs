@@ -182,7 +182,8 @@ fn push(
     let raw = raw.trim_matches(|c: char| !c.is_alphanumeric());
     let Some(first) = raw.chars().next() else { return };
     let opens = *is_first;
-    let lower = raw.to_lowercase().replace('’', "'");
+    let lower = raw.to_lowercase();
+    let lower = if lower.is_ascii() { lower } else { lower.replace('’', "'") };
     let has_digit = raw.contains(|c: char| c.is_ascii_digit());
     // After an id a sentence still begins: `BUG-7: Refunds …`.
     *is_first &= has_digit;
@@ -253,14 +254,18 @@ fn stem_of(reader: &mut Reader, token: &str) -> Word {
 
 /// Returns true for a path, a name in code, an address.
 fn is_code(raw: &str) -> bool {
-    let inner = |c: char| raw.trim_matches(c).contains(c);
-    let slashes = raw.matches('/').count();
     let humps =
         raw.chars().zip(raw.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    // Most words are letters and nothing else.
+    if humps || raw.bytes().all(|it| it.is_ascii_alphabetic()) {
+        return humps;
+    }
+    let inner = |c: char| raw.trim_matches(c).contains(c);
+    let slashes = raw.matches('/').count();
     let dotted = raw.split('.').count() > 1 && raw.split('.').all(|it| it.chars().count() > 1);
     let is_short = |it: &str| it.len() <= 3 && !PARTICLES.contains(&it);
     let hyphened = raw.split('-').count() == 2 && raw.to_lowercase().split('-').any(is_short);
-    hyphened || inner('_') || inner('@') || humps || slashes > 1 || dotted
+    hyphened || inner('_') || inner('@') || slashes > 1 || dotted
 }
 
 fn function_word(lower: &str) -> Option<TokenKind> {

@@ -253,6 +253,8 @@ pub(super) fn label(text: &str) -> Option<Class> {
 pub(super) struct Sentence<'a> {
     text: &'a str,
     starts: Vec<usize>,
+    /// A bit for each byte that a word starts with, by its last five bits.
+    initials: u32,
 }
 
 impl<'a> Sentence<'a> {
@@ -269,7 +271,9 @@ impl<'a> Sentence<'a> {
             }
             is_within = is_word;
         }
-        Self { text: lower, starts }
+        let initial = |it: &usize| bit(lower.as_bytes().get(*it));
+        let initials = starts.iter().fold(0, |all, it| all | initial(it));
+        Self { text: lower, starts, initials }
     }
 
     /// Returns the class of the sentence, if a mark announces one. `skipped` bytes at its start are
@@ -324,9 +328,17 @@ impl<'a> Sentence<'a> {
     }
 
     fn find(&self, mark: &str) -> Option<usize> {
+        if self.initials & bit(mark.as_bytes().first()) == 0 {
+            return None;
+        }
         let is_it = |start: &usize| self.text.get(*start..).is_some_and(|it| starts_with(it, mark));
         self.starts.iter().copied().find(is_it)
     }
+}
+
+/// Returns the bit of a first byte in `Sentence::initials`.
+fn bit(byte: Option<&u8>) -> u32 {
+    byte.map_or(0, |it| 1 << (it & 31))
 }
 
 /// Returns true for sentences such as `Don't worry` and `I want to thank you`.
