@@ -9,8 +9,10 @@ use super::{
 };
 use crate::{canonical, digest::sha256};
 
+/// The member that has the size in each form.
+pub(super) const SIZES: &str = "token_count";
 /// The members that the checksum leaves out.
-const UNSUMMED: [&str; 2] = ["checksum", "token_count"];
+const UNSUMMED: [&str; 2] = ["checksum", SIZES];
 
 /// The members of an object.
 pub(super) type Named = Vec<(&'static str, Value)>;
@@ -31,11 +33,6 @@ impl Packet {
         let change = |version: u32, it: &str| {
             object(vec![("text", text(it)), ("version", Value::from(version))])
         };
-        let sizes = [
-            ("json", self.token_count.json),
-            ("markdown", self.token_count.markdown),
-            ("yaml", self.token_count.yaml),
-        ];
         let mut members = vec![
             ("address", text(self.address.as_str())),
             ("changelog", self.changelog.iter().map(|it| change(it.version, &it.text)).collect()),
@@ -50,13 +47,23 @@ impl Packet {
             ("similarity", text(crate::text::METHOD)),
             ("sources", self.places().into_iter().map(source).collect()),
             ("target_task", text(&self.target_task)),
-            ("token_count", object(sizes.map(|(name, it)| (name, Value::from(it.0))).to_vec())),
+            (SIZES, self.sizes()),
             ("version", Value::from(self.version)),
         ];
         add(&mut members, "id", self.id.as_deref());
         add(&mut members, "session", self.session.as_deref());
         add(&mut members, "task_type", self.task_type.as_deref());
         object(members)
+    }
+
+    /// Returns the size in each form.
+    pub(super) fn sizes(&self) -> Value {
+        let sizes = [
+            ("json", self.token_count.json),
+            ("markdown", self.token_count.markdown),
+            ("yaml", self.token_count.yaml),
+        ];
+        object(sizes.map(|(name, it)| (name, Value::from(it.0))).to_vec())
     }
 
     fn context(&self) -> Value {

@@ -1,6 +1,7 @@
 //! Writes a packet from what is shown of the candidates, and measures it.
 
 use super::{
+    document::{SIZES, text_of},
     gather::Gathered,
     generate::{Candidate, Generated, Head},
     kinds::{Form, Layer, MadeBy, Part},
@@ -11,6 +12,7 @@ use super::{
     stale::change,
     statement::{Origin, Statement},
     trim::{Detail, Trimmed, shown},
+    yaml,
 };
 use crate::{
     Error,
@@ -233,9 +235,13 @@ impl Packet {
         // Most sizes have four digits: the first guess has them, too.
         self.token_count.json = Tokens(1_000);
         self.token_count.yaml = Tokens(1_000);
+        let mut value = self.value();
         for _ in 0..COUNTINGS {
-            let json = count(&self.render(Form::Json))?;
-            let yaml = count(&self.render(Form::Yaml))?;
+            if let Some(it) = value.get_mut(SIZES) {
+                *it = self.sizes();
+            }
+            let json = count(&text_of(&value))?;
+            let yaml = count(&yaml::write(&value))?;
             let is_stable = (self.token_count.json, self.token_count.yaml) == (json, yaml);
             self.token_count.json = json;
             self.token_count.yaml = yaml;

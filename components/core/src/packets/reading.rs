@@ -149,9 +149,10 @@ pub(super) fn links(it: &Place<'_>) -> Vec<Link> {
 
 impl Source {
     pub(super) fn read(it: &Place<'_>) -> Self {
-        let digest = it.get("digest");
-        if !is_sha256(&digest.text()) {
-            digest.reject("must be sha256: and 64 hexadecimal digits");
+        let place = it.get("digest");
+        let digest = place.text();
+        if !is_sha256(&digest) {
+            place.reject("must be sha256: and 64 hexadecimal digits");
         }
         let kind = it.get("kind");
         let key = |it: &Place<'_>| it.get("key").parse(Key::parse);
@@ -173,7 +174,7 @@ impl Source {
             }
         };
         let authority = it.get("authority").parse(Authority::parse).unwrap_or_default();
-        Self { origin, digest: digest.text(), authority, by: it.get("by").optional() }
+        Self { origin, digest, authority, by: it.get("by").optional() }
     }
 }
 
@@ -194,7 +195,7 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
 /// What was wrong first.
 pub(super) fn read<T>(document: &Value, read: impl FnOnce(Place<'_>) -> T) -> Result<T, Error> {
     let wrong = Cell::new(None);
-    let it = read(Place { value: document, pointer: String::new(), wrong: &wrong });
+    let it = read(Place { value: document, steps: [None; STEPS_MAX], wrong: &wrong });
     wrong.into_inner().map_or(Ok(it), Err)
 }
 
@@ -202,16 +203,35 @@ pub(super) fn read<T>(document: &Value, read: impl FnOnce(Place<'_>) -> T) -> Re
 #[derive(Clone)]
 pub(super) struct Place<'a> {
     value: &'a Value,
-    pointer: String,
+    /// The way to it from the document.
+    steps: [Option<Step<'a>>; STEPS_MAX],
     /// What was wrong first in the document.
     wrong: &'a Cell<Option<Error>>,
 }
 
+/// A step from a value to one of its own.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Member(&'a str),
+    Element(usize),
+}
+
+/// More steps than the deepest value of a packet or recipe has:
+/// `/context/decisions/0/merged_from/0`.
+const STEPS_MAX: usize = 6;
+
 impl<'a> Place<'a> {
     /// Returns a member; one that is not there is null.
-    pub(super) fn get(&self, name: &str) -> Self {
-        let pointer = format!("{}/{}", self.pointer, escaped(name));
-        Self { value: self.value.get(name).unwrap_or(&Value::Null), pointer, wrong: self.wrong }
+    pub(super) fn get(&self, name: &'a str) -> Self {
+        self.at(self.value.get(name).unwrap_or(&Value::Null), Step::Member(name))
+    }
+
+    fn at(&self, value: &'a Value, step: Step<'a>) -> Self {
+        let mut steps = self.steps;
+        if let Some(next) = steps.iter_mut().find(|it| it.is_none()) {
+            *next = Some(step);
+        }
+        Self { value, steps, wrong: self.wrong }
     }
 
     /// Rejects anything but an object of these members.
@@ -268,9 +288,8 @@ impl<'a> Place<'a> {
     /// Returns the elements of the value, which must be a list.
     pub(super) fn items(&self) -> impl Iterator<Item = Self> + use<'a> {
         let list = self.checked(self.value.as_array().map(Vec::as_slice), "must be a list");
-        let (of, wrong) = (self.pointer.clone(), self.wrong);
-        let places = list.iter().enumerate();
-        places.map(move |(nth, value)| Place { value, pointer: format!("{of}/{nth}"), wrong })
+        let of = self.clone();
+        list.iter().enumerate().map(move |(nth, value)| of.at(value, Step::Element(nth)))
     }
 
     /// Returns the elements of the value, which must be a list of strings.
@@ -290,7 +309,12 @@ impl<'a> Place<'a> {
 
     /// Remembers that the value is wrong.
     pub(super) fn reject(&self, what: &str) {
-        let shown: String = self.pointer.chars().take(200).collect();
+        let step = |it: &Step<'_>| match it {
+            Step::Member(name) => format!("/{}", escaped(name)),
+            Step::Element(nth) => format!("/{nth}"),
+        };
+        let pointer: String = self.steps.iter().flatten().map(step).collect();
+        let shown: String = pointer.chars().take(200).collect();
         let place = if shown.is_empty() { "the document" } else { &shown };
         self.fail(Error::malformed(format!("invalid packet: {place} {what}")));
     }

@@ -4,6 +4,8 @@
 //! same subject, and has another value of the same kind: another time, number, path or name. Whatever else has the
 //! replaced value of this subject goes as well.
 
+use std::borrow::Cow;
+
 use super::{
     cues::{self, Lower},
     kinds::Part,
@@ -52,6 +54,8 @@ pub(super) struct Said {
     corrects: bool,
     /// Whether it is an answer, with its question.
     is_answer: bool,
+    /// What it says, as it is read.
+    tokens: Vec<Token>,
     words: Vec<Word>,
     /// Words after a number: units name no subject.
     units: Vec<Word>,
@@ -69,9 +73,9 @@ struct Value {
 
 impl Value {
     /// Reads a token as a value, if it is one.
-    fn of(token: Token) -> Option<Self> {
-        let is_value = token.kind == TokenKind::Hard || is_numeral(&token);
-        is_value.then(|| Self { kind: kind(&token), token })
+    fn of(token: &Token) -> Option<Self> {
+        let is_value = token.kind == TokenKind::Hard || is_numeral(token);
+        is_value.then(|| Self { kind: kind(token), token: token.clone() })
     }
 
     /// Returns true if two values are the same. Two times differ if any digit does.
@@ -110,6 +114,7 @@ impl Said {
             is_live: true,
             corrects,
             is_answer,
+            tokens: Vec::new(),
             words: Vec::new(),
             units: Vec::new(),
             values: Vec::new(),
@@ -117,14 +122,22 @@ impl Said {
         }
     }
 
+    fn set_text(&mut self, reader: &mut Reader, text: String) {
+        self.tokens = tokens(reader, &text);
+        self.statement.text = text;
+    }
+
     fn read(&mut self, reader: &mut Reader, generic: &[Word]) {
         let text = self.statement.text.clone();
         let lower = text.to_lowercase();
         let left = left(&lower).and_then(|(from, to)| text.get(from..to)).unwrap_or_default();
-        self.left =
-            tokens(reader, &format!("- {left}")).into_iter().filter(|it| it.stem != 0).collect();
+        if !left.is_empty() {
+            let read = tokens(reader, &format!("- {left}"));
+            self.left = read.into_iter().filter(|it| it.stem != 0).collect();
+        }
         let mut is_unit = false;
-        for token in tokens(reader, &text) {
+        self.tokens = tokens(reader, &text);
+        for token in &self.tokens {
             let is_left = self.left.iter().any(|it| it.form == token.form);
             let (is_word, stem) = (token.kind == TokenKind::Word && token.stem != 0, token.stem);
             let value = Value::of(token);
@@ -155,20 +168,18 @@ pub(super) fn revise(all: &mut [Said]) {
         it.read(&mut reader, &generic);
     }
     for place in 0..all.len() {
-        let Some(later) = all.get(place).cloned() else { break };
+        let Some((before, [later, ..])) = all.split_at_mut_checked(place) else { break };
         if later.statement.part == Part::Goal || !(later.is_user || later.is_agreed) {
             continue;
         }
         let mut replaced: Option<(usize, Vec<Value>)> = None;
-        let first = place.saturating_sub(COMPARED_MAX);
         let mut is_nearest = true;
-        for nth in (first..place).rev() {
-            let Some(earlier) = all.get(nth).filter(|it| it.is_live) else { continue };
-            if earlier.statement.part == Part::Goal {
+        for (nth, earlier) in before.iter().enumerate().rev().take(COMPARED_MAX) {
+            if !earlier.is_live || earlier.statement.part == Part::Goal {
                 continue;
             }
-            let values = replaced_values(&mut reader, &later, earlier, is_nearest);
-            if shares_kind(&later, earlier) {
+            let values = replaced_values(&mut reader, later, earlier, is_nearest);
+            if shares_kind(later, earlier) {
                 is_nearest = false;
             }
             if !values.is_empty() {
@@ -177,28 +188,25 @@ pub(super) fn revise(all: &mut [Said]) {
             }
         }
         let Some((nth, values)) = replaced else { continue };
-        let Some(subject) = all.get(nth).map(|it| it.words.clone()) else { continue };
-        for before in (0..place).rev() {
-            let Some(it) = all.get_mut(before).filter(|it| it.is_live) else { continue };
+        let Some(subject) = before.get(nth).map(|it| it.words.clone()) else { continue };
+        for (place, it) in before.iter_mut().enumerate().rev().filter(|it| it.1.is_live) {
             let is_replaced = |one: &Value| values.iter().any(|it| it.token.form == one.token.form);
             let has_value = it.values.iter().any(is_replaced);
             let has_subject = it.words.iter().any(|it| subject.contains(it));
-            if before == nth || (has_value && has_subject && it.statement.part != Part::Goal) {
+            if place == nth || (has_value && has_subject && it.statement.part != Part::Goal) {
                 let short = it.statement.source.origin.short();
-                match rest(&it.statement.text, &values, &later, &mut reader) {
+                match rest(&it.statement.text, &values, later, &mut reader) {
                     Some(rest) => {
-                        it.statement.text = rest;
+                        it.set_text(&mut reader, rest);
                         it.values.retain(|it| !is_replaced(it));
                     }
                     None => it.is_live = false,
                 }
                 let has_words = it.words.iter().any(|it| later.words.contains(it));
-                let lead = (before == nth && !has_words).then(|| lead(&it.statement.text, &values));
-                if let Some(later) = all.get_mut(place) {
-                    later.statement.merged_from.insert(0, short);
-                    if let Some(lead) = lead.flatten() {
-                        later.statement.text = format!("{lead} … {}", later.statement.text);
-                    }
+                let lead = (place == nth && !has_words).then(|| lead(&it.statement.text, &values));
+                later.statement.merged_from.insert(0, short);
+                if let Some(lead) = lead.flatten() {
+                    later.set_text(&mut reader, format!("{lead} … {}", later.statement.text));
                 }
             }
         }
@@ -217,7 +225,8 @@ fn rest(text: &str, values: &[Value], later: &Said, reader: &mut Reader) -> Opti
     let before = lower.get(..at)?;
     let cut = marks.iter().filter_map(|it| before.rfind(it)).max()?;
     let kept = text.get(..cut)?.trim();
-    let mut read = tokens(reader, kept).into_iter().filter_map(Value::of);
+    let read = tokens(reader, kept);
+    let mut read = read.iter().filter_map(Value::of);
     let has_value = read.any(|it| !it.is_in(&later.values));
     (has_value && kept.split_whitespace().count() >= REST_WORDS_MIN).then(|| kept.to_owned())
 }
@@ -294,11 +303,16 @@ fn replaced_values(
 /// at 03:00` a new time of the retry replaces the second. If none is, all.
 fn of_clause(reader: &mut Reader, values: Vec<Value>, later: &Said, earlier: &Said) -> Vec<Value> {
     let text = &earlier.statement.text;
-    let clauses: Vec<Vec<Token>> = text
-        .split_inclusive([',', ';'])
-        .flat_map(|it| it.split(" and "))
-        .map(|it| tokens(reader, it))
-        .collect();
+    if values.len() < 2 {
+        return values;
+    }
+    let mut parts = text.split_inclusive([',', ';']).flat_map(|it| it.split(" and ")).peekable();
+    let first = parts.next();
+    let clauses: Vec<Cow<'_, [Token]>> = if parts.peek().is_none() {
+        vec![Cow::Borrowed(&earlier.tokens)]
+    } else {
+        first.into_iter().chain(parts).map(|it| Cow::Owned(tokens(reader, it))).collect()
+    };
     let is_meant = |value: &&Value| {
         clauses.iter().any(|read| {
             read.iter().any(|it| it.form == value.token.form)
