@@ -3,7 +3,10 @@
 
 use crate::{
     count::narrow,
-    text::words::{Reader, Word},
+    text::{
+        lower,
+        words::{Reader, Word},
+    },
 };
 
 /// Words that negate.
@@ -182,8 +185,7 @@ fn push(
     let raw = raw.trim_matches(|c: char| !c.is_alphanumeric());
     let Some(first) = raw.chars().next() else { return };
     let opens = *is_first;
-    let lower = raw.to_lowercase();
-    let lower = if lower.is_ascii() { lower } else { lower.replace('’', "'") };
+    let lower = lower(raw);
     let has_digit = raw.contains(|c: char| c.is_ascii_digit());
     // After an id a sentence still begins: `BUG-7: Refunds …`.
     *is_first &= has_digit;

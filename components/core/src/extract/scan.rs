@@ -12,7 +12,7 @@ use crate::{
     count::{narrow, widen},
     digest::sha256,
     item::{Authority, Item, Kind, ListedKind},
-    text::ends_as_question,
+    text::{ends_as_question, lower},
 };
 
 /// The longest fact, in bytes; a longer one ends at the last word before.
@@ -345,10 +345,4 @@ fn unquoted(sentence: &str) -> Cow<'_, str> {
     }
     // A quotation that does not end is none.
     if quote.is_some() { Cow::Borrowed(sentence) } else { Cow::Owned(kept) }
-}
-
-/// Returns a text in lower case, with plain apostrophes.
-fn lower(text: &str) -> String {
-    let lower = text.to_lowercase();
-    if lower.contains('’') { lower.replace('’', "'") } else { lower }
 }

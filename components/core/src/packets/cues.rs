@@ -5,6 +5,8 @@
 
 use std::sync::LazyLock;
 
+use crate::text::lower;
+
 /// A sentence in lower case, and where its words start: a phrase is looked for there.
 #[derive(Debug, Clone)]
 pub(super) struct Lower {
@@ -15,8 +17,7 @@ pub(super) struct Lower {
 impl Lower {
     /// Reads a sentence.
     pub(super) fn new(sentence: &str) -> Self {
-        let lower = sentence.to_lowercase();
-        let text = if lower.contains('’') { lower.replace('’', "'") } else { lower };
+        let text = lower(sentence);
         let mut starts = Vec::new();
         let mut is_within = false;
         for (start, c) in text.char_indices() {

@@ -54,7 +54,7 @@ pub(super) struct Said {
     corrects: bool,
     /// Whether it is an answer, with its question.
     is_answer: bool,
-    /// What it says, as it is read.
+    /// The tokens of its text.
     tokens: Vec<Token>,
     words: Vec<Word>,
     /// Words after a number: units name no subject.
@@ -122,6 +122,7 @@ impl Said {
         }
     }
 
+    /// Replaces the text, with its tokens.
     fn set_text(&mut self, reader: &mut Reader, text: String) {
         self.tokens = tokens(reader, &text);
         self.statement.text = text;
@@ -189,11 +190,11 @@ pub(super) fn revise(all: &mut [Said]) {
         }
         let Some((nth, values)) = replaced else { continue };
         let Some(subject) = before.get(nth).map(|it| it.words.clone()) else { continue };
-        for (place, it) in before.iter_mut().enumerate().rev().filter(|it| it.1.is_live) {
+        for (at, it) in before.iter_mut().enumerate().rev().filter(|it| it.1.is_live) {
             let is_replaced = |one: &Value| values.iter().any(|it| it.token.form == one.token.form);
             let has_value = it.values.iter().any(is_replaced);
             let has_subject = it.words.iter().any(|it| subject.contains(it));
-            if place == nth || (has_value && has_subject && it.statement.part != Part::Goal) {
+            if at == nth || (has_value && has_subject && it.statement.part != Part::Goal) {
                 let short = it.statement.source.origin.short();
                 match rest(&it.statement.text, &values, later, &mut reader) {
                     Some(rest) => {
@@ -203,7 +204,7 @@ pub(super) fn revise(all: &mut [Said]) {
                     None => it.is_live = false,
                 }
                 let has_words = it.words.iter().any(|it| later.words.contains(it));
-                let lead = (place == nth && !has_words).then(|| lead(&it.statement.text, &values));
+                let lead = (at == nth && !has_words).then(|| lead(&it.statement.text, &values));
                 later.statement.merged_from.insert(0, short);
                 if let Some(lead) = lead.flatten() {
                     later.set_text(&mut reader, format!("{lead} … {}", later.statement.text));
@@ -302,16 +303,15 @@ fn replaced_values(
 /// Returns the values whose clause is about the same as a later statement: of `start at 02:00 and retry
 /// at 03:00` a new time of the retry replaces the second. If none is, all.
 fn of_clause(reader: &mut Reader, values: Vec<Value>, later: &Said, earlier: &Said) -> Vec<Value> {
-    let text = &earlier.statement.text;
     if values.len() < 2 {
         return values;
     }
-    let mut parts = text.split_inclusive([',', ';']).flat_map(|it| it.split(" and ")).peekable();
-    let first = parts.next();
-    let clauses: Vec<Cow<'_, [Token]>> = if parts.peek().is_none() {
-        vec![Cow::Borrowed(&earlier.tokens)]
-    } else {
-        first.into_iter().chain(parts).map(|it| Cow::Owned(tokens(reader, it))).collect()
+    let text = &earlier.statement.text;
+    let parts: Vec<&str> =
+        text.split_inclusive([',', ';']).flat_map(|it| it.split(" and ")).collect();
+    let clauses: Vec<Cow<'_, [Token]>> = match parts.as_slice() {
+        [_] => vec![Cow::Borrowed(&earlier.tokens)],
+        parts => parts.iter().map(|it| Cow::Owned(tokens(reader, it))).collect(),
     };
     let is_meant = |value: &&Value| {
         clauses.iter().any(|read| {

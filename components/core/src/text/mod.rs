@@ -51,6 +51,12 @@ pub(crate) fn ends_as_question(text: &str) -> bool {
     text.trim_end().ends_with(['?', '？', '؟'])
 }
 
+/// Returns a text in lower case, with plain apostrophes.
+pub(crate) fn lower(text: &str) -> String {
+    let lower = text.to_lowercase();
+    if lower.contains('’') { lower.replace('’', "'") } else { lower }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
