@@ -63,7 +63,9 @@ fn shown(host: &TestHost, who: &str) -> String {
     requests.extend(Form::ALL.map(|it| read(None, None, None, it)));
     requests.extend(Depth::ALL.map(|it| read(None, None, Some(it), Form::Json)));
     requests.extend(Layer::ALL.map(|it| read(None, Some(it), None, Form::Markdown)));
-    requests.extend(ADDRESSES.map(|it| read(Some(it), None, None, Form::Json)));
+    for depth in [None, Some(Depth::Deep)] {
+        requests.extend(ADDRESSES.map(|it| read(Some(it), None, depth, Form::Json)));
+    }
     let ask = |it| host.ask(who, &Command::Packets(it)).map(|it| it.reply);
     format!("{:?}", requests.into_iter().map(ask).collect::<Vec<_>>())
 }
