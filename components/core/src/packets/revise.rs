@@ -4,7 +4,7 @@
 //! same subject, and has another value of the same kind: another time, number, path or name. Whatever else has the
 //! replaced value of this subject goes as well.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use super::{
     cues::{self, Lower},
@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     extract::claim::{Token, TokenKind, names_same, tokens},
+    order::sorted,
     text::words::{Reader, Word},
 };
 
@@ -30,6 +31,8 @@ const NEAR: usize = 3;
 const SUBJECTLESS_MAX: usize = 3;
 /// The rest of a sentence is kept from this many words on.
 const REST_WORDS_MIN: usize = 3;
+/// What is between two clauses.
+const CLAUSE_MARKS: [&str; 7] = [", and ", ", but ", "; ", " and ", " but ", ", ", ". "];
 /// Words that name no subject.
 pub(super) const GENERIC: &str = "use using let go make do done set keep put want need like please now \
     instead actually wait sorry change switch move run say think prefer pick choose store send \
@@ -199,7 +202,8 @@ pub(super) fn revise(all: &mut [Said]) {
                 match rest(&it.statement.text, &values, later, &mut reader) {
                     Some(rest) => {
                         it.set_text(&mut reader, rest);
-                        it.values.retain(|it| !is_replaced(it));
+                        let (values, tokens) = (&mut it.values, &it.tokens);
+                        values.retain(|one| tokens.iter().any(|it| it.form == one.token.form));
                     }
                     None => it.is_live = false,
                 }
@@ -214,33 +218,51 @@ pub(super) fn revise(all: &mut [Said]) {
     }
 }
 
-/// Returns the part of a text that has none of the values, if it says something of its own.
+/// Returns the parts of a text that have none of the values, if they say something of their own: the
+/// clauses before, and those after with what they may have their subject from.
 fn rest(text: &str, values: &[Value], later: &Said, reader: &mut Reader) -> Option<String> {
-    let lower = text.to_lowercase();
-    if lower.len() != text.len() {
-        return None;
+    let places = places(text, values);
+    let (from, to) = (places.first()?.start, places.last()?.end);
+    let mut says = |part: &str| {
+        let read = tokens(reader, part);
+        let mut read = read.iter().filter_map(Value::of);
+        let has_value = read.any(|it| !it.is_in(&later.values));
+        has_value && part.split_whitespace().count() >= REST_WORDS_MIN
+    };
+    let (before, after) = (text.get(..from)?, text.get(to..)?);
+    let cut = CLAUSE_MARKS.iter().filter_map(|it| before.rfind(it)).max();
+    let kept = cut.and_then(|it| before.get(..it)).map(str::trim).filter(|it| says(it));
+    let next = CLAUSE_MARKS.iter().filter_map(|it| after.find(it)).min();
+    let next = next.and_then(|it| after.get(it..)).map(|it| it.trim_start_matches([',', ';', ' ']));
+    match (kept, next.filter(|it| says(it))) {
+        (kept, None) => kept.map(str::to_owned),
+        (kept, Some(next)) => Some(format!("{} … {next}", kept.unwrap_or(before.trim()))),
     }
-    let at = values.iter().filter_map(|it| lower.find(&it.token.form)).min()?;
-    let marks = [", and ", ", but ", "; ", " and ", " but ", ", "];
-    // The clause that has the value: what is before it, and what is after.
-    let before = lower.get(..at)?;
-    let cut = marks.iter().filter_map(|it| before.rfind(it)).max()?;
-    let kept = text.get(..cut)?.trim();
-    let read = tokens(reader, kept);
-    let mut read = read.iter().filter_map(Value::of);
-    let has_value = read.any(|it| !it.is_in(&later.values));
-    (has_value && kept.split_whitespace().count() >= REST_WORDS_MIN).then(|| kept.to_owned())
 }
 
 /// Returns what a text says before the first of the values: the subject of a correction.
 fn lead(text: &str, values: &[Value]) -> Option<String> {
-    let lower = text.to_lowercase();
-    if lower.len() != text.len() {
-        return None;
-    }
-    let at = values.iter().filter_map(|it| lower.find(&it.token.form)).min()?;
-    let lead = text.get(..at)?.trim();
+    let lead = text.get(..places(text, values).first()?.start)?.trim();
     (lead.split_whitespace().count() >= REST_WORDS_MIN).then(|| lead.to_owned())
+}
+
+/// Returns where the values are in a text, the first first. `3` is not in `13`.
+fn places(text: &str, values: &[Value]) -> Vec<Range<usize>> {
+    let lower = text.to_lowercase();
+    let is_word = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
+    let is_whole = |place: &Range<usize>| {
+        let before = lower.get(..place.start).and_then(|it| it.chars().next_back());
+        let after = lower.get(place.end..).and_then(|it| it.chars().next());
+        !is_word(before) && !is_word(after)
+    };
+    let of = |form: &str| {
+        let at = |(at, it): (usize, &str)| at..at.saturating_add(it.len());
+        lower.match_indices(form).map(at).filter(is_whole).collect::<Vec<_>>()
+    };
+    // Where letters have other lengths in lower case, places are others.
+    let is_same = lower.len() == text.len();
+    let found = values.iter().filter(|_| is_same).flat_map(|it| of(&it.token.form));
+    sorted(found.collect(), |a, b| a.start.cmp(&b.start))
 }
 
 /// Returns the values of an earlier statement that a later one replaces; none if it replaces nothing.
@@ -300,8 +322,8 @@ fn replaced_values(
     if replaces { of_clause(reader, differing, later, earlier) } else { Vec::new() }
 }
 
-/// Returns the values whose clause is about the same as a later statement: of `start at 02:00 and retry
-/// at 03:00` a new time of the retry replaces the second. If none is, all.
+/// Returns the values whose clause has most in common with a later statement: of `start at 02:00 and
+/// retry at 03:00` a new time of the retry replaces the second. If none has anything, all.
 fn of_clause(reader: &mut Reader, values: Vec<Value>, later: &Said, earlier: &Said) -> Vec<Value> {
     if values.len() < 2 {
         return values;
@@ -313,14 +335,13 @@ fn of_clause(reader: &mut Reader, values: Vec<Value>, later: &Said, earlier: &Sa
         [_] => vec![Cow::Borrowed(&earlier.tokens)],
         parts => parts.iter().map(|it| Cow::Owned(tokens(reader, it))).collect(),
     };
-    let is_meant = |value: &&Value| {
-        clauses.iter().any(|read| {
-            read.iter().any(|it| it.form == value.token.form)
-                && read.iter().any(|it| later.words.contains(&it.stem))
-        })
+    let shared = |read: &[Token]| read.iter().filter(|it| later.words.contains(&it.stem)).count();
+    let of_value = |value: &Value| {
+        let has = |read: &&Cow<'_, [Token]>| read.iter().any(|it| it.form == value.token.form);
+        clauses.iter().filter(has).map(|it| shared(it)).max().unwrap_or_default()
     };
-    let meant: Vec<Value> = values.iter().filter(is_meant).cloned().collect();
-    if meant.is_empty() { values } else { meant }
+    let most = values.iter().map(of_value).max().unwrap_or_default();
+    values.iter().filter(|it| of_value(it) == most).cloned().collect()
 }
 
 fn shares_kind(a: &Said, b: &Said) -> bool {
@@ -329,13 +350,15 @@ fn shares_kind(a: &Said, b: &Said) -> bool {
 
 fn kind(token: &Token) -> ValueKind {
     let digits = token.form.bytes().filter(u8::is_ascii_digit).count();
+    // `24h` is a number, `rs256` a name.
+    let has_number = token.form.starts_with(|it: char| it.is_ascii_digit());
     let is_clock = token.form.split_once(':').is_some_and(|(hour, minute)| {
         let is_number = |it: &str| it.starts_with(|c: char| c.is_ascii_digit());
         is_number(hour) && is_number(minute)
     });
     if is_clock {
         ValueKind::Time
-    } else if is_numeral(token) || digits > 0 && digits.saturating_mul(2) >= token.form.len() {
+    } else if is_numeral(token) || has_number && digits.saturating_mul(2) >= token.form.len() {
         ValueKind::Number
     } else {
         ValueKind::Name

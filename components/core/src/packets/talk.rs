@@ -112,6 +112,17 @@ fn place(it: &Fact) -> (usize, usize) {
     (it.place.item, it.place.start)
 }
 
+/// Where a sentence of a person is.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The place of its message.
+    nth: usize,
+    /// Whether its message answers something, or said something of the subject before it.
+    answers: bool,
+    /// Whether it is in the paragraph that says the goal.
+    is_of_goal: bool,
+}
+
 /// A conversation that is being read.
 struct Reading<'a> {
     items: &'a [Item],
@@ -174,25 +185,28 @@ impl Reading<'_> {
             }
             let replies = place == 0 && before.is_some_and(|it| !starts_aside(it));
             let known = self.found.len();
-            self.sentence_of_user((message, nth), sentence, fact, replies || follows);
+            let reads =
+                Place { nth, answers: replies || follows, is_of_goal: sentence.start < goal_end };
+            self.sentence_of_user((message, reads), sentence, fact);
             follows |= self.found.len() > known || replies && opening != Answer::Other;
         }
     }
 
-    /// Reads a sentence of a person. `answers` is true if the message answers something.
+    /// Reads a sentence of a person.
     fn sentence_of_user(
         &mut self,
-        (message, nth): (&Message<'_>, usize),
+        (message, at): (&Message<'_>, Place),
         sentence: &Sentence<'_>,
         fact: Option<&Fact>,
-        answers: bool,
     ) {
+        let Place { nth, answers, is_of_goal } = at;
         if let Some(fact) = fact.filter(|it| is_labelled(it)) {
             let item = self.items.get(message.item);
             let statement = item.and_then(|it| from_fact(it, fact));
             if let Some(mut it) = statement {
                 // A label is no reason to tell of another task.
-                it.is_weak = self.topics.ties(&mut self.reader, sentence.text, nth) == 0;
+                let ties = self.topics.ties(&mut self.reader, sentence.text, nth);
+                it.is_weak = ties == 0 && !is_of_goal;
                 self.push(it, message);
             }
             return;
@@ -223,7 +237,7 @@ impl Reading<'_> {
         // What is told of oneself or of the past is no instruction.
         let is_told = !has_cue && !is_marked && cues::narrates(lower);
         let is_said = has_cue || has_value || answers || is_marked;
-        let is_tied = ties > 0 || answers && !cues::is_personal(lower);
+        let is_tied = ties > 0 || is_of_goal || answers && !cues::is_personal(lower);
         if !is_said || !is_tied || is_told {
             return;
         }
