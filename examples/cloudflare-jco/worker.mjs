@@ -123,11 +123,12 @@ function scopeOf({ method, url }) {
 /** Returns the caller in the header, converted for the component. */
 function callerOf({ headers }) {
   try {
-    const { participant, keys = [], credential } = JSON.parse(headers.get("caller"));
+    const { participant, keys = [], credential, session } = JSON.parse(headers.get("caller"));
     if (typeof participant !== "string") return undefined;
     const { incarnation, epoch } = credential ?? {};
     return {
       participant,
+      session: session ?? undefined,
       keys: keys.map(String),
       credential: credential && { incarnation: BigInt(incarnation), epoch: BigInt(epoch) },
     };

@@ -9,6 +9,7 @@ use crate::{
     action::{ActionInfo, Form, route::Published},
     compaction, context, form,
     json::ParseError,
+    memories,
     nearest::nearest_action,
     packets, project,
     refusal::{malformed, malformed_in, shorten},
@@ -26,6 +27,7 @@ pub fn actions() -> impl Iterator<Item = &'static ActionInfo> {
         packets::ACTIONS,
         session::ACTIONS,
         project::ACTIONS,
+        memories::ACTIONS,
     ];
     systems.into_iter().flatten()
 }
@@ -41,6 +43,7 @@ pub(crate) fn forms() -> impl Iterator<Item = (&'static ActionInfo, &'static For
         packets::FORMS,
         session::FORMS,
         project::FORMS,
+        memories::FORMS,
     ];
     actions().zip(forms.into_iter().flatten())
 }
@@ -56,6 +59,7 @@ pub fn published() -> impl Iterator<Item = (&'static ActionInfo, &'static Publis
         packets::PUBLISHED,
         session::PUBLISHED,
         project::PUBLISHED,
+        memories::PUBLISHED,
     ];
     actions().zip(published.into_iter().flatten())
 }
@@ -102,7 +106,7 @@ pub fn command(kind: ScopeKind, role: Role, request: &[u8]) -> Result<Command, E
     })?
 }
 
-/// Builds the command of the session's action `name` from the JSON object of its request, without
+/// Builds the command of the action `name` from the JSON object of its request, without
 /// `action`.
 ///
 /// # Errors
@@ -112,7 +116,8 @@ pub fn command_of(name: &str, request: &str) -> Result<Command, Error> {
     let members = request.trim_start().strip_prefix('{').unwrap_or(request);
     let comma = if members.trim_start().starts_with('}') { "" } else { "," };
     let request = format!("{{\"action\":\"{name}\"{comma}{members}");
-    command(ScopeKind::Session, Role::Orchestrator, request.as_bytes())
+    let scope = actions().find(|it| it.name == name).map_or(ScopeKind::Session, |it| it.scope);
+    command(scope, Role::Orchestrator, request.as_bytes())
 }
 
 /// Returns the error for an action on the wrong kind of scope.

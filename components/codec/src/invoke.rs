@@ -2,6 +2,7 @@
 
 use shared_context_core::{
     self as core, Command, Config, Error, Outcome, ProjectCommand, Role, Scope, ScopeKind,
+    SessionId,
     config::ConfigChange,
     execute,
     pattern::KeyPatterns,
@@ -73,6 +74,8 @@ pub struct Caller {
     /// The only keys that exist for this caller, which must be a subagent: at most 16 patterns such
     /// as `inv_*`. Empty: all keys.
     pub keys: Vec<String>,
+    /// The session that the caller acts in, where it acts on a project.
+    pub session: Option<String>,
 }
 
 pub use core::Credential;
@@ -80,7 +83,7 @@ pub use core::Credential;
 impl Caller {
     /// Creates a caller that the host itself vouches for.
     pub fn trusted(participant: impl Into<String>) -> Self {
-        Self { participant: participant.into(), credential: None, keys: Vec::new() }
+        Self { participant: participant.into(), credential: None, keys: Vec::new(), session: None }
     }
 
     /// Returns the role that the participant's name says.
@@ -101,6 +104,13 @@ impl Caller {
     pub fn check(&self) -> Result<core::Caller, Error> {
         let mut caller = core::Caller::trusted(&self.participant)?;
         caller.credential = self.credential;
+        caller.session = match &self.session {
+            None => None,
+            Some(id) => Some(
+                SessionId::new(id)
+                    .ok_or_else(|| Error::malformed("the session of the caller has no valid id"))?,
+            ),
+        };
         caller.limited_to(KeyPatterns::parse(&self.keys)?)
     }
 }
@@ -207,7 +217,9 @@ fn scope_for(kind: ScopeKind, id: &str, command: &Command) -> Result<Scope, Erro
     };
     let is_new = matches!(
         asked,
-        Command::CreateSession(_) | Command::Import(_) | Command::Project(ProjectCommand::Create)
+        Command::CreateSession(_)
+            | Command::Import(_)
+            | Command::Project(ProjectCommand::Create(_))
     );
     match Scope::new(kind, id) {
         None if is_new => Err(Error::malformed(format!(

@@ -17,6 +17,7 @@ mod form;
 mod invoke;
 mod item;
 mod json;
+mod memories;
 mod nearest;
 mod packets;
 mod project;

@@ -5,7 +5,7 @@ use shared_context_core::{Outcome, Reply, port::Revision};
 use crate::{
     compaction, context, feed,
     json::to_vec,
-    packets, project, rounds, session,
+    memories, packets, project, rounds, session,
     store::{entry_replies, snapshot_replies},
 };
 
@@ -48,6 +48,7 @@ pub(crate) fn encode(outcome: &Outcome) -> Vec<u8> {
         Reply::Prompt(it) => to_vec(&session::replies::prompt(it)),
         Reply::Audit(it) => to_vec(&feed::audit(it)),
         Reply::Project(it) => to_vec(&project::project(it, revision)),
+        Reply::Memories(it) => memories::encode(it, revision),
         Reply::ProjectDeleted(it) => {
             to_vec(&project::DeleteProjectReply { deleted_project: it.as_str(), revision })
         }

@@ -34,6 +34,10 @@ fn label() -> Label {
     Label::parse("pre_approval").unwrap()
 }
 
+fn memory() -> String {
+    "e2f1c0aa-51d4-8c1e-9a3b-000000000007".to_owned()
+}
+
 fn of_delta(nth: usize, error: RoundError) -> Error {
     RoundError::InProposal { nth, error: Box::new(error.into()) }.into()
 }
@@ -70,6 +74,15 @@ fn of_sessions() -> Vec<Error> {
         Error::MissingNotFound { id: "MIS-9".to_owned() },
         Error::PacketNotFound { packet: "subagent:impl".to_owned() },
         Error::FeedbackGiven { version: 2 },
+        Error::ProjectArchived { project: "webshop".to_owned() },
+        Error::MemoryNotFound { id: memory() },
+        Error::MemoryArchived { id: memory() },
+        Error::SupersedesItself { id: memory() },
+        Error::MemoryLimit {
+            message: "the project would have 10001 memories, it holds at most 10000; mark what no \
+                      longer matters as deleted, and let the orchestrator call maintain"
+                .to_owned(),
+        },
         Error::PacketLimit {
             message: "the session keeps packets for 64 addresses, at most 64 may be; clear one \
                       that is no longer needed"

@@ -7,6 +7,7 @@ use crate::{
     Error,
     key::{Key, Label, Line},
     kv::Revision,
+    memories::MemoryId,
     participant::Participant,
     pattern::ParticipantPattern,
     scope::Scope,
@@ -47,6 +48,11 @@ impl Subject {
     /// Creates the name of a packet: its address.
     pub(crate) fn address(address: &str) -> Self {
         Self(address.to_owned())
+    }
+
+    /// Creates the name of a memory: its id.
+    pub(crate) fn memory(id: MemoryId) -> Self {
+        Self(id.to_string())
     }
 
     /// Parses a name: a label, or a pattern of participants.
@@ -183,6 +189,26 @@ audit_actions! {
     DeleteSession "delete_session": Notice, Everything;
     /// Voided every credential issued for the session so far.
     RevokeCredentials "revoke_credentials": Notice, Entry;
+    /// Added a memory.
+    AddMemory "add_memory": Info, Entry;
+    /// Wrote the next version of a memory.
+    UpdateMemory "update_memory": Info, Entry;
+    /// Replaced a memory by another.
+    SupersedeMemory "supersede_memory": Info, Entry;
+    /// Marked a memory: archived, restored, confirmed, or to be removed.
+    MarkMemory "mark_memory": Info, Entry;
+    /// Read memories, which counts as use.
+    ReadMemories "read_memories": Info, Entry;
+    /// Told a session what it should know.
+    Rehydrate "rehydrate": Info, Entry;
+    /// Archived a memory by a rule.
+    ExpireMemory "archive_memory": Info, Entry;
+    /// Removed a memory by a rule.
+    DeleteMemory "delete_memory": Notice, Entry;
+    /// Replaced what a memory says by its digest.
+    RedactMemory "redact_memory": Notice, Entry;
+    /// Made the project read-only.
+    ArchiveProject "archive_project": Notice, Entry;
     /// Created the project.
     CreateProject "create_project": Notice, Everything;
     /// Removed the project.

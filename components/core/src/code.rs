@@ -24,6 +24,8 @@ pub enum Code {
     ProjectNotFound,
     /// See [`Error::SessionArchived`].
     SessionArchived,
+    /// See [`Error::ProjectArchived`].
+    ProjectArchived,
     /// See [`Error::Forbidden`].
     Forbidden,
     /// See [`Error::SessionExists`].
@@ -54,6 +56,8 @@ pub enum Code {
     MissingNotFound,
     /// See [`Error::PacketNotFound`].
     PacketNotFound,
+    /// See [`Error::MemoryNotFound`].
+    MemoryNotFound,
     /// See [`Error::KeyNotFound`].
     KeyNotFound,
     /// See [`RoundError::PathNotFound`].
@@ -72,7 +76,11 @@ pub enum Code {
     TargetUnreachable,
     /// See [`Error::FeedbackGiven`].
     FeedbackGiven,
-    /// See [`Error::VersionConflict`].
+    /// See [`Error::SupersedesItself`].
+    SupersedesItself,
+    /// See [`Error::MemoryArchived`].
+    MemoryArchived,
+    /// See [`Error::VersionConflict`] and [`Error::MemoryConflict`].
     VersionConflict,
     /// See [`RoundError::IdentityConflict`].
     IdentityConflict,
@@ -86,6 +94,8 @@ pub enum Code {
     EnvelopeLimit,
     /// See [`Error::PacketLimit`].
     PacketLimit,
+    /// See [`Error::MemoryLimit`].
+    MemoryLimit,
     /// See [`Error::Unread`], [`Error::Unstored`], [`Error::InDoubt`] and
     /// [`Error::Overtaken`].
     StorageUnavailable,
@@ -93,7 +103,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 46] = [
         Self::Unauthenticated,
         Self::MalformedRequest,
         Self::InvalidKey,
@@ -103,6 +113,7 @@ impl Code {
         Self::SessionNotFound,
         Self::ProjectNotFound,
         Self::SessionArchived,
+        Self::ProjectArchived,
         Self::Forbidden,
         Self::SessionExists,
         Self::ProjectExists,
@@ -118,6 +129,7 @@ impl Code {
         Self::EnvelopeNotFound,
         Self::MissingNotFound,
         Self::PacketNotFound,
+        Self::MemoryNotFound,
         Self::KeyNotFound,
         Self::PathNotFound,
         Self::PathExists,
@@ -127,6 +139,8 @@ impl Code {
         Self::BudgetTooSmall,
         Self::TargetUnreachable,
         Self::FeedbackGiven,
+        Self::SupersedesItself,
+        Self::MemoryArchived,
         Self::VersionConflict,
         Self::IdentityConflict,
         Self::StoreFull,
@@ -134,6 +148,7 @@ impl Code {
         Self::StateTooLarge,
         Self::EnvelopeLimit,
         Self::PacketLimit,
+        Self::MemoryLimit,
         Self::StorageUnavailable,
     ];
 
@@ -149,6 +164,7 @@ impl Code {
             Self::ProjectNotFound => "PROJECT_NOT_FOUND",
             Self::ProjectExists => "PROJECT_EXISTS",
             Self::SessionArchived => "SESSION_ARCHIVED",
+            Self::ProjectArchived => "PROJECT_ARCHIVED",
             Self::Forbidden => "FORBIDDEN",
             Self::RequestIdReused => "REQUEST_ID_REUSED",
             Self::FormatTooNew => "FORMAT_TOO_NEW",
@@ -166,6 +182,10 @@ impl Code {
             Self::EnvelopeLimit => "ENVELOPE_LIMIT",
             Self::PacketNotFound => "PACKET_NOT_FOUND",
             Self::PacketLimit => "PACKET_LIMIT",
+            Self::MemoryNotFound => "MEMORY_NOT_FOUND",
+            Self::MemoryArchived => "MEMORY_ARCHIVED",
+            Self::MemoryLimit => "MEMORY_LIMIT",
+            Self::SupersedesItself => "SUPERSEDES_ITSELF",
             Self::FeedbackGiven => "FEEDBACK_GIVEN",
             Self::TokenizerUnavailable => "TOKENIZER_UNAVAILABLE",
             Self::KeyNotFound => "KEY_NOT_FOUND",
@@ -200,6 +220,7 @@ impl Code {
             Self::ProjectNotFound => "there is no such project, or no longer",
             Self::ProjectExists => "a project of this name exists already",
             Self::SessionArchived => "the session is archived: it can be read, not changed",
+            Self::ProjectArchived => "the project is archived: it can be read, not changed",
             Self::Forbidden => "the caller may not do this",
             Self::RequestIdReused => "another request was made under this request_id before",
             Self::ChangesTruncated => "the changes asked for are not kept; list again",
@@ -215,6 +236,10 @@ impl Code {
             Self::EnvelopeLimit => "the session keeps no more of the context pipeline",
             Self::PacketNotFound => "there is no such packet, or no longer",
             Self::PacketLimit => "the session keeps no more packets",
+            Self::MemoryNotFound => "there is no such memory, or no longer",
+            Self::MemoryArchived => "the memory is archived: another one replaced it, or it is old",
+            Self::MemoryLimit => "the project keeps no more memories",
+            Self::SupersedesItself => "the memory would replace itself",
             Self::FeedbackGiven => "this version of the packet has feedback already",
             Self::KeyNotFound => "the key does not exist",
             Self::PathNotFound => "there is no such place in the state",

@@ -9,10 +9,11 @@ use crate::{
     context,
     key::{Key, Label, Line, Prefix, RequestId},
     kv::Revision,
-    packets,
+    memories, packets,
     participant::Participant,
     pattern::KeyPattern,
     portable::Portable,
+    reply::ProjectConfig,
     rounds,
     store::{Entry, access::AccessChange, expiry::Expiry},
     tokens::Tokens,
@@ -176,14 +177,25 @@ pub enum Command {
 }
 
 /// An operation on a project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProjectCommand {
     /// Creates the project.
-    Create,
+    Create(ProjectConfig),
     /// Returns the project's metadata.
     Show,
+    /// Makes the project read-only, permanently.
+    Archive,
     /// Removes the project with all its rows.
     Delete,
+    /// Reads the changes of the project, oldest first.
+    Changes {
+        /// The revision after which to begin; `None` for the oldest that is kept.
+        since: Option<Revision>,
+        /// The most commits to return.
+        limit: u32,
+    },
+    /// An operation on memories.
+    Memories(memories::Command),
 }
 
 /// A write of one entry.

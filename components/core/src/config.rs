@@ -117,7 +117,7 @@ impl PacketConfigChange {
 }
 
 /// The names of the sets of tools.
-pub const TOOL_SETS: [&str; 3] = ["shared_context", "delta_rounds", "context_packets"];
+pub const TOOL_SETS: [&str; 4] = ["shared_context", "delta_rounds", "context_packets", "memories"];
 
 /// The amount of history, snapshots and changes that a session retains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -37,17 +37,14 @@ pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
         let mut bucket = ports.kv.open(&scope.bucket_name())?;
         let read_at = bucket.revision();
         let now = ports.clock.now();
-        let decided = match (scope, command) {
-            (Scope::Session(session), _) => {
+        let decided = match scope {
+            Scope::Session(session) => {
                 let tokenizer = ports.tokenizer;
                 session::Request { bucket: &bucket, tokenizer, now, session, caller }
                     .decide(command)
             }
-            (Scope::Project(project), Command::Project(command)) => {
-                project::Request { bucket: &bucket, now, project, caller }.decide(*command)
-            }
-            (Scope::Project(_), _) => {
-                Err(Error::malformed("this is done to a session, and the request names a project"))
+            Scope::Project(project) => {
+                project::Request { bucket: &bucket, now, project, caller }.decide(command)
             }
         };
         match decided {

@@ -74,6 +74,7 @@ pub mod reply;
 pub mod text;
 pub mod weight;
 
+pub mod memories;
 pub mod packets;
 pub mod rounds;
 pub mod store;
@@ -98,9 +99,10 @@ pub use context::{Command as ContextCommand, Reply as ContextReply};
 pub use error::Error;
 pub use execute::{execute, refuse};
 pub use key::{Key, Label, Line, Prefix, RequestId};
+pub use memories::{Command as MemoriesCommand, Reply as MemoriesReply};
 pub use packets::{Command as PacketsCommand, Reply as PacketsReply};
 pub use participant::{Caller, Credential, Participant, Role};
-pub use reply::{Outcome, Reply};
+pub use reply::{Outcome, ProjectConfig, Reply};
 pub use rounds::{
     CloseRound, Command as RoundsCommand, ExcludeDeltas, OpenRound, Proposal, ReadDeltas,
     RedactRounds, Reply as RoundsReply,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Error, pattern::KeyPatterns};
+use crate::{Error, pattern::KeyPatterns, scope::SessionId};
 
 /// The longest part of a participant between colons, in bytes.
 pub const PARTICIPANT_PART_BYTES_MAX: usize = 64;
@@ -116,6 +116,8 @@ pub struct Caller {
     /// The credential of the request; `None` when the host authenticates the caller by
     /// other means.
     pub credential: Option<Credential>,
+    /// The session that the caller acts in, where it acts on a project.
+    pub session: Option<SessionId>,
     keys: KeyPatterns,
 }
 
@@ -136,7 +138,7 @@ impl Caller {
     /// [`Error::Malformed`] if `participant` is invalid.
     pub fn trusted(participant: &str) -> Result<Self, Error> {
         let participant = Participant::parse(participant)?;
-        Ok(Self { participant, credential: None, keys: KeyPatterns::default() })
+        Ok(Self { participant, credential: None, session: None, keys: KeyPatterns::default() })
     }
 
     /// Limits the caller to `keys`; all other keys are hidden from it.

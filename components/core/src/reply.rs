@@ -1,13 +1,14 @@
 //! The replies to [`Command`](crate::Command)s.
 
 use crate::{
+    Error,
     audit::AuditRecord,
     compact,
     config::Config,
     context::{self, RenderedContext},
     key::{Key, Label},
     kv::Revision,
-    packets,
+    memories, packets,
     portable::Portable,
     prompt::Rendered,
     rounds,
@@ -96,10 +97,48 @@ pub enum Reply {
     Prompt(Rendered),
     /// The reply to `Audit`.
     Audit(AuditPage),
-    /// The reply to `ProjectCommand::Create` and `ProjectCommand::Show`.
+    /// The reply to `ProjectCommand::Create`, `ProjectCommand::Show` and `ProjectCommand::Archive`.
     Project(ProjectInfo),
     /// The reply to `ProjectCommand::Delete`.
     ProjectDeleted(ProjectId),
+    /// The reply to `ProjectCommand::Memories`.
+    Memories(memories::Reply),
+}
+
+/// The most memories of a project that names no limit.
+pub const MEMORIES_DEFAULT: u32 = 10_000;
+/// The range of the limit of memories.
+pub const MEMORIES_MAX: std::ops::RangeInclusive<u32> = 1..=50_000;
+
+/// The configuration of a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProjectConfig {
+    /// The most memories.
+    pub memories_max: u32,
+}
+
+impl Default for ProjectConfig {
+    fn default() -> Self {
+        Self { memories_max: MEMORIES_DEFAULT }
+    }
+}
+
+impl ProjectConfig {
+    /// Validates the configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`].
+    pub fn check(self) -> Result<(), Error> {
+        if MEMORIES_MAX.contains(&self.memories_max) {
+            return Ok(());
+        }
+        Err(Error::malformed(format!(
+            "memories_max is {}; it must be 1 to {}",
+            self.memories_max,
+            MEMORIES_MAX.end()
+        )))
+    }
 }
 
 /// The metadata of a project.
@@ -116,6 +155,16 @@ pub struct ProjectInfo {
     pub created_at: Timestamp,
     /// The time of the last change.
     pub changed_at: Timestamp,
+    /// True if the project is read-only.
+    pub is_archived: bool,
+    /// The configuration.
+    pub config: ProjectConfig,
+    /// The number of memories.
+    pub memories: u32,
+    /// The bytes of memories with their versions.
+    pub bytes: u64,
+    /// How many sessions worked on it.
+    pub sessions: u32,
 }
 
 /// The metadata of a session, without its entries.

@@ -103,7 +103,7 @@ impl Tokenizer for HostTokenizer {
 pub(crate) fn caller(it: types::Caller) -> Caller {
     let credential =
         it.credential.map(|it| Credential { incarnation: it.incarnation, epoch: it.epoch });
-    Caller { participant: it.participant, credential, keys: it.keys }
+    Caller { participant: it.participant, credential, keys: it.keys, session: it.session }
 }
 
 /// Converts an error to its WIT type.

@@ -71,11 +71,22 @@ pub struct Grant {
     pub participant: String,
     /// Incarnation and credential epoch of the scope.
     pub credential: Credential,
+    /// The project of the session, if it is for that as well.
+    pub project: Option<ProjectGrant>,
     /// Patterns of the only keys it is valid for. Empty: all keys.
     pub keys: Vec<String>,
     /// The only sets of tools besides the working memory that it is for in MCP. `None`: those that
     /// its session uses.
     pub tools: Option<Vec<String>>,
+}
+
+/// The project that a session's credential is for as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectGrant {
+    /// Id.
+    pub id: String,
+    /// Its incarnation and credential epoch.
+    pub credential: Credential,
 }
 
 /// A newly signed credential.
@@ -119,9 +130,14 @@ struct GrantClaims {
     /// Session, if it is for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ses: Option<String>,
-    /// Project, if it is for one.
+    /// Project: the one that it is for, or that of its session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prj: Option<String>,
+    /// Incarnation and credential epoch of the project of its session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pin: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pep: Option<u64>,
     inc: u64,
     epo: u64,
     sub: String,
@@ -203,12 +219,15 @@ impl Keys {
             .and_then(|ttl| issued_at.checked_add_signed(ttl))
             .ok_or_else(unclear)?;
         let expires_at = at_most.map_or(expires_at, |it| expires_at.min(instant(it)));
+        let project = grant.project.as_ref();
         let of_kind = |kind| (grant.scope.kind() == kind).then(|| grant.scope.id().to_owned());
         let mut claims = Claims::new(GrantClaims {
             aud: AUDIENCE.to_owned(),
             dbi: self.database.clone(),
             ses: of_kind(ScopeKind::Session),
-            prj: of_kind(ScopeKind::Project),
+            prj: of_kind(ScopeKind::Project).or_else(|| project.map(|it| it.id.clone())),
+            pin: project.map(|it| it.credential.incarnation),
+            pep: project.map(|it| it.credential.epoch),
             inc: grant.credential.incarnation,
             epo: grant.credential.epoch,
             sub: grant.participant.clone(),
@@ -356,9 +375,14 @@ fn unexpired_grant(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant
                 .to_owned(),
         }));
     }
-    let GrantClaims { ses, prj, inc, epo, sub, keys, tools, .. } = &claims.custom;
+    let GrantClaims { ses, prj, pin, pep, inc, epo, sub, keys, tools, .. } = &claims.custom;
+    let project = prj.as_ref().zip(*pin).zip(*pep).map(|((id, incarnation), epoch)| ProjectGrant {
+        id: id.clone(),
+        credential: Credential { incarnation, epoch },
+    });
     let scope = match (ses, prj) {
         (Some(id), None) => Scope::new(ScopeKind::Session, id),
+        (Some(id), Some(_)) if project.is_some() => Scope::new(ScopeKind::Session, id),
         (None, Some(id)) => Scope::new(ScopeKind::Project, id),
         _ => None,
     };
@@ -366,6 +390,7 @@ fn unexpired_grant(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant
         scope: scope.ok_or_else(|| unauthenticated(NO_CREDENTIAL))?,
         participant: sub.clone(),
         credential: Credential { incarnation: *inc, epoch: *epo },
+        project: project.filter(|_| ses.is_some()),
         keys: keys.clone(),
         tools: tools.clone(),
     })
@@ -378,6 +403,18 @@ pub(crate) fn bearer(header: &str) -> Option<&str> {
 }
 
 impl Identity {
+    /// Returns true if a request about `scope` is this identity's own.
+    pub(crate) fn reaches(&self, scope: &Scope) -> bool {
+        match self {
+            Self::Admin => true,
+            Self::Participant(grant) => {
+                let project = grant.project.as_ref().map(|it| it.id.as_str());
+                grant.scope == *scope
+                    || scope.kind() == ScopeKind::Project && project == Some(scope.id())
+            }
+        }
+    }
+
     /// Returns the scope of this identity; `None` for the operator, who has access to every scope.
     pub(crate) fn scope(&self) -> Option<&Scope> {
         match self {
@@ -394,6 +431,9 @@ impl Identity {
     pub fn caller(&self, kind: ScopeKind, id: &str) -> Result<Caller, Failure> {
         match self {
             Self::Admin => Ok(Caller::trusted("admin")),
+            Self::Participant(grant) if kind == ScopeKind::Project && grant.is_of_session() => {
+                grant.caller_in_project(id)
+            }
             Self::Participant(Grant { scope, .. }) if scope.kind() != kind => {
                 Err(forbidden(format!(
                     "the credential is for {scope}, and this is about a {}; call \
@@ -407,12 +447,46 @@ impl Identity {
                 participant: grant.participant.clone(),
                 credential: Some(grant.credential),
                 keys: grant.keys.clone(),
+                session: None,
             }),
             Self::Participant(Grant { scope, .. }) => Err(forbidden(format!(
                 "the credential is for {scope}, not for the one in the path; \
                  call /v1/{kind}s/{} with it",
                 scope.id(),
                 kind = kind.as_str()
+            ))),
+        }
+    }
+}
+
+impl Grant {
+    fn is_of_session(&self) -> bool {
+        self.scope.kind() == ScopeKind::Session
+    }
+
+    /// Returns the caller for the project `id`, in which a session's participant acts for its
+    /// session.
+    ///
+    /// # Errors
+    ///
+    /// `FORBIDDEN`: the credential is for no project, or for another one.
+    fn caller_in_project(&self, id: &str) -> Result<Caller, Failure> {
+        match &self.project {
+            Some(project) if project.id == id => Ok(Caller {
+                participant: self.participant.clone(),
+                credential: Some(project.credential),
+                keys: Vec::new(),
+                session: Some(self.scope.id().to_owned()),
+            }),
+            Some(project) => Err(forbidden(format!(
+                "the credential is for {} of project {}, not for the project in the path; call \
+                 /v1/projects/{} with it",
+                self.scope, project.id, project.id
+            ))),
+            None => Err(forbidden(format!(
+                "the credential is for {} and no project: the session names none, the credential is \
+                 limited to keys, or the project was created after it was issued; ask for a new one",
+                self.scope
             ))),
         }
     }

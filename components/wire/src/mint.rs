@@ -19,7 +19,8 @@ use shared_context_core::{
 use crate::{
     Engine,
     credential::{
-        AGENT_TTL_SECONDS, Grant, Identity, Keys, Minted, ORCHESTRATOR_TTL_SECONDS, TTL_SECONDS,
+        AGENT_TTL_SECONDS, Grant, Identity, Keys, Minted, ORCHESTRATOR_TTL_SECONDS, ProjectGrant,
+        TTL_SECONDS,
     },
     http::{ToolRequest, invalid_reply, scope},
     tools::Toolset,
@@ -61,6 +62,9 @@ pub(crate) struct IssuedCredential {
     /// The packet that was written for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) packet: Option<IssuedPacket>,
+    /// The project of the session, if it is valid there as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) project: Option<String>,
 }
 
 /// Packet that was written for the holder of a credential.
@@ -81,9 +85,10 @@ struct CredentialEpoch {
     credential_epoch: u64,
 }
 
-/// Members of a session reply that say whether credentials come with packets.
+/// Members of a session reply that say whether credentials come with packets, and the project of the
+/// session.
 #[derive(Deserialize)]
-struct PacketConfigReply {
+struct MintConfigReply {
     config: ConfigReply,
 }
 
@@ -91,6 +96,7 @@ struct PacketConfigReply {
 struct ConfigReply {
     /// Absent where all of it is the default.
     packet: Option<PacketSettings>,
+    project: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -148,12 +154,17 @@ pub(crate) async fn invite<E: Engine>(
         None => None,
     };
     let mut grant = grant(session, participant, granted.clone().unwrap_or_default(), &shown)?;
+    if granted.is_none() {
+        grant.project = project(engine, &shown).await?;
+    }
+    let project = grant.project.as_ref().map(|it| it.id.clone());
     grant.tools.clone_from(&tools);
     let at_most = keys.expiry_of(authorization);
     let minted = keys.mint_until(&grant, engine.now(), ttl_seconds, at_most)?;
     let Minted { credential, expires_at } = minted;
     let participant = grant.participant;
-    Ok(IssuedCredential { participant, credential, expires_at, keys: granted, tools, packet })
+    let keys = granted;
+    Ok(IssuedCredential { participant, credential, expires_at, keys, tools, packet, project })
 }
 
 /// Rejects a task with a credential that comes with no packet.
@@ -180,7 +191,7 @@ async fn packet<E: Engine>(
     task: &str,
     shown: &Reply,
 ) -> Result<Option<IssuedPacket>, Failure> {
-    let shown: PacketConfigReply =
+    let shown: MintConfigReply =
         serde_json::from_slice(&shown.body).map_err(|_| invalid_reply())?;
     let is_on =
         shown.config.packet.map_or(PacketConfig::default().auto_generate, |it| it.auto_generate);
@@ -193,19 +204,40 @@ async fn packet<E: Engine>(
     serde_json::from_slice(&reply.body).map(Some).map_err(|_| invalid_reply())
 }
 
-/// Mints the orchestrator's credential for `session`, which `reply` reports as just created.
+/// Mints the orchestrator's credential for `session`, which `reply` reports as just created. Returns
+/// it with the id of the project that it is valid for as well.
 ///
 /// # Errors
 ///
 /// `INTERNAL`.
-pub(crate) fn mint_orchestrator<E: Engine>(
+pub(crate) async fn mint_orchestrator<E: Engine>(
     engine: &E,
     keys: &Keys,
     session: &str,
     reply: &Reply,
-) -> Result<Minted, Failure> {
-    let grant = grant(session, "orchestrator".to_owned(), Vec::new(), reply)?;
-    keys.mint(&grant, engine.now(), ORCHESTRATOR_TTL_SECONDS)
+) -> Result<(Minted, Option<String>), Failure> {
+    let mut grant = grant(session, "orchestrator".to_owned(), Vec::new(), reply)?;
+    grant.project = project(engine, reply).await?;
+    let minted = keys.mint(&grant, engine.now(), ORCHESTRATOR_TTL_SECONDS)?;
+    Ok((minted, grant.project.map(|it| it.id)))
+}
+
+/// Returns the project that the session names in its `reply`; `None` if it names none, or there is
+/// none of that name. The session's configuration is the operator's, so the operator asks.
+async fn project<E: Engine>(engine: &E, reply: &Reply) -> Result<Option<ProjectGrant>, Failure> {
+    let shown: MintConfigReply =
+        serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())?;
+    let Some(id) = shown.config.project else { return Ok(None) };
+    let scope = ScopeKind::Project.bucket_name(&id);
+    let admin = Caller::trusted("admin");
+    let shown = match engine.invoke(&scope, &admin, br#"{"action":"show_project"}"#).await {
+        Ok(shown) => shown,
+        Err(failure) if failure.code == "PROJECT_NOT_FOUND" => return Ok(None),
+        Err(failure) => return Err(failure),
+    };
+    let it: CredentialEpoch = serde_json::from_slice(&shown.body).map_err(|_| invalid_reply())?;
+    let credential = Credential { incarnation: it.incarnation, epoch: it.credential_epoch };
+    Ok(Some(ProjectGrant { id, credential }))
 }
 
 /// Rejects a subagent whose name suggests another role.
@@ -295,7 +327,7 @@ fn grant(
         serde_json::from_slice(&reply.body).map_err(|_| unwritten())?;
     let credential = Credential { incarnation, epoch };
     let scope = Scope::new(ScopeKind::Session, session).ok_or_else(unwritten)?;
-    Ok(Grant { scope, participant, credential, keys, tools: None })
+    Ok(Grant { scope, participant, credential, project: None, keys, tools: None })
 }
 
 fn malformed(message: impl Into<String>) -> Failure {

@@ -38,7 +38,7 @@ fn analysis() -> Caller {
 /// Returns a caller without a credential, because the app vouches for it.
 fn caller(participant: &str, keys: &[&str]) -> Caller {
     let keys = keys.iter().map(ToString::to_string).collect();
-    Caller { participant: participant.to_owned(), credential: None, keys }
+    Caller { participant: participant.to_owned(), credential: None, keys, session: None }
 }
 
 /// Adds a report to the session of `ticket`, creating the session if necessary. Returns

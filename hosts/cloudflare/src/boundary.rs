@@ -13,7 +13,7 @@ use crate::{
     exchange::{self, http},
     js::Storage,
     object::Object,
-    remote::{encode_answer, read_caller},
+    remote::{BucketClient, encode_answer, read_caller},
     sockets::Sockets,
 };
 
@@ -39,7 +39,8 @@ impl Bucket {
         let scope = scope.ok_or_else(|| JsError::new("no bucket has the name of this object"))?;
         let storage = Storage::of(&state).map_err(|error| JsError::new(&error.0))?;
         let sockets = Sockets::wake(state, &*http()?);
-        let object = Object::new(scope, storage, DirectoryClient::new(env), sockets);
+        let (directory, others) = (DirectoryClient::new(env.clone()), BucketClient::new(env));
+        let object = Object::new(scope, storage, directory, others, sockets);
         Ok(Self { engine: Rc::new(Engine::of(Rc::clone(&object))), object })
     }
 

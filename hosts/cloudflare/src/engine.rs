@@ -20,7 +20,8 @@ pub(crate) struct Engine {
 }
 
 enum Backend {
-    /// The object of the session that the request is about.
+    /// The object of the session or project that the request is about. A session's object asks that
+    /// of its project, never the other way around.
     Object(Rc<Object>),
     /// The entry. No request waits here for a change: those that do are forwarded to the
     /// session's object.
@@ -55,8 +56,11 @@ impl Engine {
 impl shared_context_wire::Engine for Engine {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
         match &self.backend {
-            Backend::Object(object) => object.invoke(scope, caller, request).await,
-            Backend::Entry(remote) => remote.invoke(scope, caller, request).await,
+            Backend::Object(object) if object.stores(scope) => {
+                object.invoke(scope, caller, request).await
+            }
+            Backend::Object(object) => object.others.invoke(scope, caller, request).await,
+            Backend::Entry(others) => others.invoke(scope, caller, request).await,
         }
     }
 

@@ -33,6 +33,7 @@ use crate::{
     js::{self, Storage},
     kv::ObjectKv,
     log,
+    remote::BucketClient,
     sockets::Sockets,
 };
 
@@ -48,6 +49,8 @@ pub(crate) struct Object {
     storage: Storage,
     kv: ObjectKv<Storage>,
     pub(crate) directory: DirectoryClient,
+    /// The objects of other buckets.
+    pub(crate) others: BucketClient,
     notifier: Notifier,
     pub(crate) sockets: Sockets,
     /// The time for which this instance has set the alarm.
@@ -81,6 +84,7 @@ impl Object {
         scope: Scope,
         storage: Storage,
         directory: DirectoryClient,
+        others: BucketClient,
         sockets: Sockets,
     ) -> Rc<Self> {
         let kv = ObjectKv::new(storage.handle());
@@ -90,6 +94,7 @@ impl Object {
             storage,
             kv,
             directory,
+            others,
             notifier: Notifier::default(),
             sockets,
             alarm: Cell::default(),
@@ -189,6 +194,11 @@ impl Object {
         }
     }
 
+    /// Returns true if this is the object of the bucket `scope`.
+    pub(crate) fn stores(&self, scope: &str) -> bool {
+        self.name == scope
+    }
+
     /// Implements [`Engine::invoke`](shared_context_wire::Engine::invoke).
     pub(crate) async fn invoke(
         self: &Rc<Self>,
@@ -196,7 +206,7 @@ impl Object {
         caller: &Caller,
         request: &[u8],
     ) -> Result<Reply, Failure> {
-        if scope != self.name {
+        if !self.stores(scope) {
             return Err(Failure::new("INTERNAL", "the request came to another object"));
         }
         let ask = |ports: &ObjectPorts<'_>| {

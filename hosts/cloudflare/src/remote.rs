@@ -1,5 +1,6 @@
-//! Sends JSON tool requests from the entry to an object and reads the replies. Used for
-//! requests about many sessions, or about one that does not exist yet.
+//! Sends JSON tool requests from the entry to an object, or from a session's object to its
+//! project's, and reads the replies. Used for requests about many sessions, about one that does not
+//! exist yet, or about the project of a session.
 
 use js_sys::{Array, Uint8Array};
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,7 @@ struct CallerForm {
     participant: String,
     credential: Option<(u64, u64)>,
     keys: Vec<String>,
+    session: Option<String>,
 }
 
 /// A [`Failure`] as an object sends it to the entry.
@@ -45,17 +47,17 @@ struct FailureForm {
 
 impl From<&Caller> for CallerForm {
     fn from(caller: &Caller) -> Self {
-        let Caller { participant, credential, keys } = caller.clone();
+        let Caller { participant, credential, keys, session } = caller.clone();
         let credential = credential.map(|it| (it.incarnation, it.epoch));
-        Self { participant, credential, keys }
+        Self { participant, credential, keys, session }
     }
 }
 
 impl From<CallerForm> for Caller {
     fn from(form: CallerForm) -> Self {
-        let CallerForm { participant, credential, keys } = form;
+        let CallerForm { participant, credential, keys, session } = form;
         let credential = credential.map(|(incarnation, epoch)| Credential { incarnation, epoch });
-        Self { participant, credential, keys }
+        Self { participant, credential, keys, session }
     }
 }
 

@@ -322,7 +322,8 @@ impl From<&Caller> for types::Caller {
         let credential = it
             .credential
             .map(|it| types::Credential { incarnation: it.incarnation, epoch: it.epoch });
-        Self { participant: it.participant.clone(), credential, keys: it.keys.clone() }
+        let (participant, keys) = (it.participant.clone(), it.keys.clone());
+        Self { participant, credential, keys, session: it.session.clone() }
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::case::{Body, Case, Expectation, Instruction, ToolCall};
 
 /// Codes with adjacent precedence that never apply to one request, each with the reason.
-const NEVER_TOGETHER: [(&str, &str, &str); 31] = [
+const NEVER_TOGETHER: [(&str, &str, &str); 34] = [
     ("INVALID_KEY", "INVALID_PATH", "what names a path names no key"),
     ("INVALID_PATH", "FORMAT_TOO_NEW", "an import names no path"),
     ("SESSION_NOT_FOUND", "PROJECT_NOT_FOUND", "a request is about a session or a project"),
@@ -28,7 +28,9 @@ const NEVER_TOGETHER: [(&str, &str, &str); 31] = [
     ("DELTA_NOT_FOUND", "ENVELOPE_NOT_FOUND", "a round has no envelopes"),
     ("ENVELOPE_NOT_FOUND", "MISSING_NOT_FOUND", "an answer names no envelope"),
     ("MISSING_NOT_FOUND", "PACKET_NOT_FOUND", "missing context has no packet"),
-    ("PACKET_NOT_FOUND", "KEY_NOT_FOUND", "a packet has no key"),
+    ("SESSION_ARCHIVED", "PROJECT_ARCHIVED", "a request is about a session or a project"),
+    ("PACKET_NOT_FOUND", "MEMORY_NOT_FOUND", "a session has no memories"),
+    ("MEMORY_NOT_FOUND", "KEY_NOT_FOUND", "a project has no keys"),
     ("KEY_NOT_FOUND", "PATH_NOT_FOUND", "what names a path names no key"),
     ("PATH_NOT_FOUND", "PATH_EXISTS", "a place is there or it is not"),
     ("PATH_EXISTS", "TOKENIZER_UNAVAILABLE", "the tokens of a state are not counted"),
@@ -36,13 +38,14 @@ const NEVER_TOGETHER: [(&str, &str, &str); 31] = [
     ("SENSITIVE_VALUE", "BUDGET_TOO_SMALL", "an assembly writes no entry"),
     ("BUDGET_TOO_SMALL", "TARGET_UNREACHABLE", "a compaction has no budget"),
     ("TARGET_UNREACHABLE", "FEEDBACK_GIVEN", "feedback has no target"),
-    ("FEEDBACK_GIVEN", "VERSION_CONFLICT", "feedback has no condition"),
+    ("FEEDBACK_GIVEN", "SUPERSEDES_ITSELF", "a session has no memories"),
     ("VERSION_CONFLICT", "IDENTITY_CONFLICT", "a place has no version"),
     ("IDENTITY_CONFLICT", "STORE_FULL", "the store holds no state"),
     ("STORE_FULL", "ROUND_FULL", "the store holds no deltas"),
     ("ROUND_FULL", "STATE_TOO_LARGE", "a round that is closed takes no deltas"),
     ("STATE_TOO_LARGE", "ENVELOPE_LIMIT", "a state has no envelopes"),
     ("ENVELOPE_LIMIT", "PACKET_LIMIT", "a packet keeps no envelope"),
+    ("PACKET_LIMIT", "MEMORY_LIMIT", "a session has no memories"),
 ];
 
 /// Returns one message for each gap; none if the cases are complete.

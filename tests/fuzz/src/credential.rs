@@ -70,6 +70,7 @@ pub fn run(input: &[u8]) {
         participant: input.participant.to_owned(),
         credential: Credential { incarnation: input.incarnation, epoch: input.epoch },
         keys: input.keys.iter().map(|it| (*it).to_owned()).collect(),
+        project: None,
         tools: None,
     };
     let ttl = u64::from(input.ttl_seconds);
@@ -180,6 +181,7 @@ mod tests {
             participant: "subagent:a".to_owned(),
             credential: Credential { incarnation: 1, epoch: 0 },
             keys: Vec::new(),
+            project: None,
             tools: None,
         };
         let minted = keys.mint(&grant, Timestamp(START_MS), 3_600).unwrap();

@@ -47,6 +47,7 @@ impl Place {
             participant: "orchestrator".to_owned(),
             credential: Credential { incarnation, epoch },
             keys: Vec::new(),
+            project: None,
             tools: None,
         };
         let at = (SystemTime::now() - ago).duration_since(SystemTime::UNIX_EPOCH).unwrap();

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::{spin::stubs::Stubs, wrap::World};
 
-    const CORE: [&str; 13] = [
+    const CORE: [&str; 14] = [
         "types",
         "sessions",
         "store",
@@ -116,6 +116,7 @@ mod tests {
         "compaction",
         "packets",
         "projects",
+        "memories",
         "prompt",
         "tool",
     ];

@@ -115,6 +115,9 @@ macro_rules! template {
     (Projects, $path:literal) => {
         concat!("/v1/projects/{project}", $path)
     };
+    (Memories, $path:literal) => {
+        concat!("/v1/projects/{project}", $path)
+    };
     ($system:ident, $path:literal) => {
         concat!("/v1/sessions/{session}", $path)
     };

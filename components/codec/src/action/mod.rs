@@ -60,6 +60,8 @@ pub enum System {
     Packets,
     /// Lifecycle of projects.
     Projects,
+    /// Memories of a project (spec 19).
+    Memories,
 }
 
 impl System {
@@ -67,7 +69,7 @@ impl System {
     pub(crate) const fn scope(self) -> ScopeKind {
         match self {
             Self::Store | Self::Rounds | Self::Context | Self::Packets => ScopeKind::Session,
-            Self::Projects => ScopeKind::Project,
+            Self::Projects | Self::Memories => ScopeKind::Project,
         }
     }
 }

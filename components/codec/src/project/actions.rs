@@ -1,10 +1,15 @@
 //! The actions on a project itself.
 
-use shared_context_core::ProjectCommand;
+use shared_context_core::{ProjectCommand, ProjectConfig, kv::Revision, reply::MEMORIES_DEFAULT};
 
 #[cfg(feature = "schema")]
 use super::{DeleteProjectReply, ProjectReply};
-use crate::action::{ADMIN, ANYONE, declare::actions};
+#[cfg(feature = "schema")]
+use crate::feed::ChangesReply;
+use crate::{
+    action::{ADMIN, ANYONE, declare::actions},
+    checks,
+};
 
 actions! {
     of Projects:
@@ -14,9 +19,16 @@ actions! {
         at Put "" -> 201 "";
         rejects ProjectExists;
         needs {}
-        takes {}
+        takes {
+            /// The most memories, 1 to 50000; 10000 when absent.
+            memories_max: u32,
+        }
         answers ProjectReply<'_>;
-        |_it| Ok(Command::Project(ProjectCommand::Create));
+        |it| {
+            let config = ProjectConfig { memories_max: it.memories_max.unwrap_or(MEMORIES_DEFAULT) };
+            config.check()?;
+            Ok(Command::Project(ProjectCommand::Create(config)))
+        };
 
     /// Show what is known of the project.
     show_project: ANYONE, read;
@@ -25,6 +37,38 @@ actions! {
         takes {}
         answers ProjectReply<'_>;
         |_it| Ok(Command::Project(ProjectCommand::Show));
+
+    /// Make the project read-only, for ever. What it knows can still be read and found.
+    archive_project: ADMIN, change;
+        at Post "/archive", "{}" -> 200;
+        needs {}
+        takes {
+            /// Your own name for this request, up to 64 characters: sending the same request again
+            /// under it is safe.
+            request_id: String,
+        }
+        answers ProjectReply<'_>;
+        |it| {
+            let id = checks::request_id(it.request_id.as_deref())?;
+            Ok(checks::named(id, Command::Project(ProjectCommand::Archive)))
+        };
+
+    /// Read what changed in the project since a revision, oldest first; never a content.
+    project_changes: ANYONE, read;
+        at Get "/changes" -> 200;
+        rejects ChangesTruncated;
+        needs {}
+        takes {
+            /// Begin after this revision; with the oldest that is kept when absent.
+            since: u64,
+            /// How many commits at most, 1 to 1000; 100 when absent.
+            limit: u32,
+        }
+        answers ChangesReply<'_>;
+        |it| {
+            let (since, limit) = (it.since.map(Revision), checks::limit(it.limit)?);
+            Ok(Command::Project(ProjectCommand::Changes { since, limit }))
+        };
 
     /// Remove the project and all it holds. Sessions that name it stay.
     delete_project: ADMIN, change;

@@ -24,6 +24,16 @@ pub(crate) struct ProjectReply<'a> {
     created_at: Time,
     /// When it last changed, UTC.
     changed_at: Time,
+    /// True if it is read-only.
+    is_archived: bool,
+    /// The most memories.
+    memories_max: u32,
+    /// How many memories it has, archived ones included.
+    memory_count: u32,
+    /// The bytes of its memories with their versions, of at most 64 MiB.
+    memory_bytes: u64,
+    /// How many sessions worked on it.
+    session_count: u32,
     /// Its revision.
     revision: u64,
 }
@@ -47,6 +57,11 @@ pub(crate) fn project(it: &ProjectInfo, revision: u64) -> ProjectReply<'_> {
         credential_epoch: it.credential_epoch,
         created_at: Time(it.created_at),
         changed_at: Time(it.changed_at),
+        is_archived: it.is_archived,
+        memories_max: it.config.memories_max,
+        memory_count: it.memories,
+        memory_bytes: it.bytes,
+        session_count: it.sessions,
         revision,
     }
 }

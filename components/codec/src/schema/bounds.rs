@@ -21,7 +21,7 @@ use shared_context_core::{
     store::{access::RULES_MAX, expiry::TTL_SECONDS_MAX},
 };
 
-use super::{context, packets};
+use super::{context, memories, packets};
 use crate::{context::REPORTS, rounds::DELTA_FORMS};
 
 /// Key, with a prefix where the session allows it.
@@ -41,7 +41,7 @@ pub const PARTICIPANT: &str =
 const PARTICIPANT_PATTERN: &str =
     "^([*]|orchestrator|admin|subagent:[A-Za-z0-9_.*-]{1,64}(:[A-Za-z0-9_.*-]{1,64})?)$";
 /// Text without control characters.
-const ONE_LINE: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
+pub(super) const ONE_LINE: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 /// Instant at or after the epoch, in years of four digits.
 pub const SINCE_1970: &str = "^(19[7-9][0-9]|[2-9][0-9]{3})-";
 /// Start of a `JSONPath` to one or several places in a round state. The rest of the syntax is
@@ -143,7 +143,8 @@ pub(super) fn bind_definition(name: &str, definition: &mut Value) {
     let properties = definition.get_mut("properties").and_then(Value::as_object_mut);
     for (member, schema) in properties.into_iter().flatten() {
         let bounds = packets::of_definition(name, member);
-        if let Some(bounds) = bounds.or_else(|| context::of_definition(name, member)) {
+        let bounds = bounds.or_else(|| context::of_definition(name, member));
+        if let Some(bounds) = bounds.or_else(|| memories::of_definition(name, member)) {
             merge(schema, bounds);
         }
     }

@@ -93,7 +93,7 @@ fn text(max: usize) -> Value {
 }
 
 /// Returns the constraint of a member that is one of `names`, or null.
-fn optional(names: &[&str]) -> Value {
+pub(super) fn optional(names: &[&str]) -> Value {
     let names = names.iter().map(|it| Some(*it)).chain([None]);
     json!({"enum": names.collect::<Vec<_>>()})
 }

@@ -4,12 +4,13 @@
 //! operators, such as why storage failed, are not included.
 
 mod round;
+mod text;
 
 use std::fmt;
 
 use crate::{
     code::Code,
-    key::{self, Key, Label},
+    key::{Key, Label},
     kv::{KvError, ReadError, Revision},
     pattern::KeyPatterns,
     tokens::Tokens,
@@ -137,6 +138,38 @@ pub enum Error {
     },
     /// What is to be kept exceeds a limit of packets.
     PacketLimit {
+        /// The limit, and what to do.
+        message: String,
+    },
+    /// The project is archived.
+    ProjectArchived {
+        /// The project.
+        project: String,
+    },
+    /// The project has no such memory.
+    MemoryNotFound {
+        /// The id.
+        id: String,
+    },
+    /// The memory is archived, so it cannot be changed or take the place of another.
+    MemoryArchived {
+        /// The id.
+        id: String,
+    },
+    /// The memory would replace itself.
+    SupersedesItself {
+        /// The id.
+        id: String,
+    },
+    /// The memory has another version than the one named.
+    MemoryConflict {
+        /// The id.
+        id: String,
+        /// Its version.
+        current_version: u32,
+    },
+    /// What is to be kept exceeds a limit of the project.
+    MemoryLimit {
         /// The limit, and what to do.
         message: String,
     },
@@ -278,6 +311,11 @@ impl Error {
             Self::ProjectNotFound { .. } => Code::ProjectNotFound,
             Self::ProjectExists { .. } => Code::ProjectExists,
             Self::SessionArchived { .. } => Code::SessionArchived,
+            Self::ProjectArchived { .. } => Code::ProjectArchived,
+            Self::MemoryNotFound { .. } => Code::MemoryNotFound,
+            Self::MemoryArchived { .. } => Code::MemoryArchived,
+            Self::MemoryLimit { .. } => Code::MemoryLimit,
+            Self::SupersedesItself { .. } => Code::SupersedesItself,
             Self::Forbidden { .. } | Self::KeyNotGranted { .. } => Code::Forbidden,
             Self::RequestIdReused => Code::RequestIdReused,
             Self::FormatTooNew { .. } => Code::FormatTooNew,
@@ -300,7 +338,7 @@ impl Error {
             Self::SensitiveValue { .. } => Code::SensitiveValue,
             Self::BudgetTooSmall { .. } | Self::PacketTooSmall { .. } => Code::BudgetTooSmall,
             Self::TargetUnreachable { .. } => Code::TargetUnreachable,
-            Self::VersionConflict { .. } => Code::VersionConflict,
+            Self::VersionConflict { .. } | Self::MemoryConflict { .. } => Code::VersionConflict,
             Self::StoreFull { .. } => Code::StoreFull,
             Self::Unread(_) | Self::Unstored(_) | Self::InDoubt(_) | Self::Overtaken => {
                 Code::StorageUnavailable
@@ -318,30 +356,6 @@ const UNSTORED: &str = "storage took no change; nothing was changed, try again i
 const IN_DOUBT: &str = "storage is unavailable, and whether the change was made is not known; \
      read before you try again, or retry with the same request_id";
 
-/// Writes why `key` is none, and the key that it most likely means.
-fn invalid_key(f: &mut fmt::Formatter<'_>, key: &str, has_prefix: bool) -> fmt::Result {
-    if has_prefix {
-        return write!(
-            f,
-            "key {key:?} has a prefix, which this session does not allow; \
-             write it without, as in {:?}",
-            key.replace(':', "_")
-        );
-    }
-    let shown: String = key.chars().take(80).collect();
-    write!(f, "key {shown:?} must be 1 to 64 of a-z, 0-9 and _")?;
-    match key::similar(key) {
-        Some(similar) => write!(f, "; write it as {similar}"),
-        None => f.write_str(" (for example open_questions)"),
-    }
-}
-
-/// Writes that no `kind` with this `id` exists.
-fn absent(f: &mut fmt::Formatter<'_>, kind: &str, id: &str) -> fmt::Result {
-    let shown: String = id.chars().take(140).collect();
-    write!(f, "there is no {kind} {shown:?}; ask the operator to create it")
-}
-
 impl fmt::Display for Error {
     #[expect(clippy::too_many_lines, reason = "one arm for each error")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -349,10 +363,11 @@ impl fmt::Display for Error {
             Self::Unauthenticated { reason } => f.write_str(reason),
             Self::Malformed { message }
             | Self::EnvelopeLimit { message }
-            | Self::PacketLimit { message } => f.write_str(message),
-            Self::InvalidKey { key, has_prefix } => invalid_key(f, key, *has_prefix),
-            Self::SessionNotFound { session: id } => absent(f, "session", id),
-            Self::ProjectNotFound { project: id } => absent(f, "project", id),
+            | Self::PacketLimit { message }
+            | Self::MemoryLimit { message } => f.write_str(message),
+            Self::InvalidKey { key, has_prefix } => text::invalid_key(f, key, *has_prefix),
+            Self::SessionNotFound { session: id } => text::absent(f, "session", id),
+            Self::ProjectNotFound { project: id } => text::absent(f, "project", id),
             Self::SessionExists { session } => {
                 write!(f, "session {session} exists already; use it, or choose another session_id")
             }
@@ -363,6 +378,32 @@ impl fmt::Display for Error {
                 f,
                 "session {session} is archived: it can be read, not changed; ask the operator \
                  for a new one"
+            ),
+            Self::ProjectArchived { project } => write!(
+                f,
+                "project {project} is archived: it can be read, not changed; ask the operator \
+                 for a new one"
+            ),
+            Self::MemoryNotFound { id } => write!(
+                f,
+                "there is no memory {id} in this project, or no longer; search_memories finds those \
+                 there are"
+            ),
+            Self::MemoryArchived { id } => write!(
+                f,
+                "memory {id} is archived, so it is not changed and nothing refers to it anew; use the \
+                 one that replaced it (superseded_by of read_memories), or let the orchestrator \
+                 restore it with mark_memories"
+            ),
+            Self::SupersedesItself { id } => write!(
+                f,
+                "memory {id} would replace itself, directly or by way of others; name the memory \
+                 that holds now as by"
+            ),
+            Self::MemoryConflict { id, current_version } => write!(
+                f,
+                "memory {id} is at version {current_version}, not the one you name; read it, and \
+                 update it on top of that"
             ),
             Self::Forbidden { message } => f.write_str(message),
             Self::KeyNotGranted { keys } => write!(
@@ -435,7 +476,7 @@ impl fmt::Display for Error {
                  generate it with a larger budget",
                 budget.0
             ),
-            Self::PacketAltered { differences } => altered(f, differences),
+            Self::PacketAltered { differences } => text::altered(f, differences),
             Self::TokenizerUnavailable { encoding } => write!(
                 f,
                 "this session counts tokens as {encoding}, which this host cannot; \
@@ -478,48 +519,13 @@ impl fmt::Display for Error {
                 "{key} is now at version {current_version} (revision {current_revision}), \
                  not what the condition says; read it, merge, and write again on top of that"
             ),
-            Self::StoreFull { over, largest } => full(f, over, largest),
+            Self::StoreFull { over, largest } => text::full(f, over, largest),
             Self::Overtaken => f.write_str(OVERTAKEN),
             Self::Unread(_) => f.write_str(UNREAD),
             Self::Unstored(_) => f.write_str(UNSTORED),
             Self::InDoubt(_) => f.write_str(IN_DOUBT),
         }
     }
-}
-
-/// Writes that a packet was altered, and where.
-fn altered(f: &mut fmt::Formatter<'_>, differences: &[String]) -> fmt::Result {
-    f.write_str("the packet is not what its checksum says")?;
-    for (nth, pointer) in differences.iter().take(10).enumerate() {
-        let shown: String = pointer.chars().take(200).collect();
-        write!(f, "{}{shown}", if nth == 0 { ": it differs at " } else { ", " })?;
-    }
-    f.write_str("; read it again with context_read")
-}
-
-/// Writes which limit the store would exceed, and which entries are the largest.
-fn full(f: &mut fmt::Formatter<'_>, over: &StoreLimit, largest: &[(Key, Tokens)]) -> fmt::Result {
-    match over {
-        StoreLimit::Tokens { tokens, tokens_max } => {
-            write!(f, "the store would have {tokens}, it holds at most {}", tokens_max.0)?;
-        }
-        StoreLimit::Keys { keys, keys_max } => {
-            write!(f, "the store would have {keys} keys, it holds at most {keys_max}")?;
-        }
-        StoreLimit::Document { bytes, bytes_max } => {
-            return write!(
-                f,
-                "the session would take {bytes} bytes to export, at most {bytes_max} can be \
-                 imported again; delete a snapshot or entries first, or shorten access lists"
-            );
-        }
-    }
-    f.write_str("; delete or distill entries first")?;
-    for (nth, (key, tokens)) in largest.iter().enumerate() {
-        let lead = if nth == 0 { ", the largest are " } else { ", " };
-        write!(f, "{lead}{key} ({tokens})")?;
-    }
-    Ok(())
 }
 
 impl std::error::Error for Error {

@@ -1,21 +1,28 @@
 //! Commands on a project, decided from the rows of its bucket.
 //!
-//! A project outlives its sessions. So far it can only be created, read and deleted.
-//! Memories, outline and ownership will be stored in the same bucket.
+//! A project outlives its sessions. `life` creates, shows, archives and deletes it, `memories` has the
+//! commands on memories, `feed` its changes. Every change goes through `draft`.
 
+mod draft;
+mod feed;
+mod life;
+mod memories;
+mod open;
 mod record;
+mod retries;
+mod rows;
 
 use crate::{
     Error,
-    audit::{AuditAction, AuditRecord},
-    command::ProjectCommand,
-    decision::{Decision, check_credential, require_admin},
-    kv::{Bucket, Change, Revision},
-    participant::Caller,
-    reply::{Outcome, ProjectInfo, Reply},
-    scope::{ProjectId, Scope, ScopeKind},
+    command::{Command, ProjectCommand},
+    decision::{Decision, check_credential},
+    kv::{Bucket, Revision},
+    participant::{Caller, Role},
+    reply::{Outcome, Reply},
+    scope::{ProjectId, ScopeKind},
     time::Timestamp,
 };
+use open::OpenProject;
 use record::Meta;
 
 /// One attempt at a command, on the rows of one revision.
@@ -28,76 +35,29 @@ pub(crate) struct Request<'a, B> {
 
 impl<B: Bucket> Request<'_, B> {
     /// Decides `command`.
-    pub(crate) fn decide(&self, command: ProjectCommand) -> Result<Decision, Error> {
-        if command == ProjectCommand::Create {
-            return self.create();
+    pub(crate) fn decide(&self, command: &Command) -> Result<Decision, Error> {
+        let (command, request_id) = match command {
+            Command::Named { request_id, command } => (&**command, Some(request_id)),
+            _ => (command, None),
+        };
+        let Command::Project(command) = command else {
+            return Err(Error::malformed(
+                "this is done to a session, and the request names a project",
+            ));
+        };
+        if let ProjectCommand::Create(config) = command {
+            return self.create(*config);
         }
         let meta = load(self.bucket, self.project, self.caller)?;
+        let mut it = OpenProject::new(self, meta);
+        it.retry =
+            request_id.map(|id| retries::Retry::new(self.caller, id, command)).transpose()?;
         match command {
-            ProjectCommand::Create | ProjectCommand::Show => {
-                let reply = Reply::Project(self.info(&meta));
-                Ok(Decision::Answer(outcome(self.bucket.revision(), reply)))
-            }
-            ProjectCommand::Delete => self.delete(&meta),
-        }
-    }
-
-    fn create(&self) -> Result<Decision, Error> {
-        require_admin(self.caller)?;
-        if self.bucket.get(record::META)?.is_some() {
-            return Err(Error::ProjectExists { project: self.project.to_string() });
-        }
-        let meta = Meta {
-            // Revisions of a bucket never go back, so no earlier project had this one.
-            incarnation: self.bucket.revision().next().0,
-            credential_epoch: self.now.0,
-            created_at: self.now,
-            changed_at: self.now,
-        };
-        let changes = vec![Change::put(record::META, meta.encode()?)];
-        let reply = Reply::Project(self.info(&meta));
-        Ok(self.change(AuditAction::CreateProject, self.now, changes, reply))
-    }
-
-    fn delete(&self, meta: &Meta) -> Result<Decision, Error> {
-        require_admin(self.caller)?;
-        let changes = vec![Change::DeletePrefix(String::new())];
-        let reply = Reply::ProjectDeleted(self.project.clone());
-        let at = self.now.max(meta.changed_at);
-        Ok(self.change(AuditAction::DeleteProject, at, changes, reply))
-    }
-
-    /// Returns the decision to commit `changes` at `at`, recorded as `action` by the
-    /// caller.
-    fn change(
-        &self,
-        action: AuditAction,
-        at: Timestamp,
-        changes: Vec<Change>,
-        reply: Reply,
-    ) -> Decision {
-        let revision = self.bucket.revision().next();
-        let record = AuditRecord {
-            scope: Scope::Project(self.project.clone()),
-            revision,
-            action,
-            participant: self.caller.participant.clone(),
-            at,
-            entry: None,
-            label: None,
-            reason: None,
-            round: None,
-        };
-        Decision::Change { changes, outcome: outcome(revision, reply), records: vec![record] }
-    }
-
-    fn info(&self, meta: &Meta) -> ProjectInfo {
-        ProjectInfo {
-            project: self.project.clone(),
-            incarnation: meta.incarnation,
-            credential_epoch: meta.credential_epoch,
-            created_at: meta.created_at,
-            changed_at: meta.changed_at,
+            ProjectCommand::Create(_) | ProjectCommand::Show => Ok(it.show()),
+            ProjectCommand::Archive => it.archive(),
+            ProjectCommand::Delete => it.delete(),
+            ProjectCommand::Changes { since, limit } => it.changes(*since, *limit),
+            ProjectCommand::Memories(command) => it.memories(command),
         }
     }
 }
@@ -114,6 +74,14 @@ pub(crate) fn load(
     let meta = Meta::decode(&bytes)?;
     check_credential(caller, ScopeKind::Project, meta.incarnation, meta.credential_epoch)?;
     Ok(meta)
+}
+
+/// Rejects agents.
+fn require_orchestrator(caller: &Caller, what: &'static str) -> Result<(), Error> {
+    match caller.participant.role() {
+        Role::Orchestrator | Role::Admin => Ok(()),
+        Role::Agent => Err(Error::Forbidden { message: what }),
+    }
 }
 
 /// Returns the outcome of a project command, without an expiry.

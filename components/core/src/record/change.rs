@@ -12,7 +12,7 @@ use crate::{
         damaged, decode_either, encode, list_to_store, stored_key, stored_line, stored_list,
         stored_participant,
     },
-    scope::{Scope, SessionId},
+    scope::Scope,
     time::Timestamp,
     tokens::Tokens,
 };
@@ -81,11 +81,7 @@ impl StoredChange {
     }
 
     /// Decodes the events of the commit that made `revision`.
-    pub(crate) fn decode(
-        session: &SessionId,
-        revision: Revision,
-        bytes: &[u8],
-    ) -> Result<Self, Error> {
+    pub(crate) fn decode(scope: &Scope, revision: Revision, bytes: &[u8]) -> Result<Self, Error> {
         let it: ChangeRecord = decode_either::<_, format_1::AuditRecord>(bytes)?;
         let at = Timestamp(it.at_ms);
         let events = it.events.into_iter().map(|it| {
@@ -102,7 +98,7 @@ impl StoredChange {
             };
             let action = AuditAction::named(&it.action);
             let record = AuditRecord {
-                scope: Scope::Session(session.clone()),
+                scope: scope.clone(),
                 revision,
                 action: action
                     .ok_or_else(|| damaged(format!("action {:?} is not known", it.action)))?,

@@ -17,6 +17,7 @@ use crate::{
     pattern::KeyPattern,
     record::{self, StoredChange, StoredEvent},
     reply::{AuditPage, ChangesPage, PAGE_BYTES_MAX, Reply},
+    scope::Scope,
     store::access::Access,
 };
 
@@ -79,6 +80,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         since: Revision,
         limit: u32,
     ) -> Result<(Vec<StoredEvent>, Option<Revision>), Error> {
+        let scope = Scope::Session(self.session.clone());
         let (mut events, mut last) = (Vec::new(), None);
         let (mut left, mut room) = (limit, PAGE_BYTES_MAX);
         let mut is_more = true;
@@ -93,7 +95,7 @@ impl<B: Bucket> OpenSession<'_, B> {
                 }
                 room = room.saturating_sub(bytes.len());
                 let revision = record::revision_of_change(&row)?;
-                events.extend(StoredChange::decode(self.session, revision, &bytes)?.events);
+                events.extend(StoredChange::decode(&scope, revision, &bytes)?.events);
                 last = Some(revision);
                 left = left.saturating_sub(1);
             }

@@ -178,8 +178,13 @@ fn are_similar(a: &Key, b: &Key) -> bool {
         || strsim::normalized_levenshtein(a.as_str(), b.as_str()) >= SIMILAR_NAMES_MIN
 }
 
+/// Returns the kind of sensitive data that `value` probably contains, if any.
+pub(crate) fn sensitive_kind(value: &str) -> Option<&'static str> {
+    sensitive::kind(value)
+}
+
 /// Returns the kind of raw data that `value` looks like, if any.
-fn raw_kind(value: &str) -> Option<&'static str> {
+pub(crate) fn raw_kind(value: &str) -> Option<&'static str> {
     let count = |is_one: fn(&str) -> bool| value.lines().filter(|line| is_one(line)).count();
     if count(is_turn) >= LOG_LINES_MIN {
         Some("a chat transcript")

@@ -229,20 +229,20 @@ pub(super) fn number(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
-fn product(a: u64, b: u64) -> u64 {
+pub(super) fn product(a: u64, b: u64) -> u64 {
     a.saturating_mul(b) >> BITS
 }
 
 /// Returns how rare a word is that occurs in `frequency` of `texts`: the binary logarithm of
 /// `(texts + 1) / (frequency + 0.5)`. The factor to the natural logarithm is the same for all words.
-fn rarity(frequency: u64, texts: u64) -> u64 {
+pub(super) fn rarity(frequency: u64, texts: u64) -> u64 {
     let doubled = |it: u64, more: u64| log2(it.saturating_mul(2).saturating_add(more));
     doubled(texts, 2).saturating_sub(doubled(frequency, 1))
 }
 
 /// Returns `count × (k1 + 1) / (count + k1 × (1 − b + b × length / average))` for texts of `words`
 /// words in all, at most 2.2.
-fn saturated(count: u64, length: u64, words: u64, texts: u64) -> u64 {
+pub(super) fn saturated(count: u64, length: u64, words: u64, texts: u64) -> u64 {
     // Both sides of the fraction are multiplied by ten times the words.
     let count = count.min(COUNT_MAX).saturating_mul(words);
     let relative = length.saturating_mul(texts).saturating_mul(9);

@@ -15,6 +15,9 @@ pub mod likeness;
 pub mod relevance;
 pub mod words;
 
+pub(crate) mod counted;
+pub(crate) mod sketch;
+
 mod bm25;
 mod feedback;
 mod fold;

@@ -11,7 +11,10 @@ mod compaction;
 mod context;
 #[path = "../support/golden.rs"]
 mod golden;
+mod memories;
 mod packets;
+#[path = "../support/project.rs"]
+mod project;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -24,7 +27,7 @@ use shared_context_core::{
     memory_kv::MemoryKv,
     namespace::{Convention, Namespace},
     pattern::{KeyPattern, ParticipantPattern, Participants},
-    port::Revision,
+    port::{Revision, Row},
     store::{
         access::{Access, AccessChange, AccessRule},
         expiry::{Expiry, Ttl},
@@ -142,9 +145,9 @@ fn changed(host: &TestHost) {
     ask(host, "orchestrator", &Command::Write(write("plan_a", "kept")));
 }
 
-/// Returns the rows of `host` as text.
-fn dump(host: &TestHost) -> String {
-    host.rows("").iter().fold(String::new(), |mut text, (row, bytes)| {
+/// Returns rows as text.
+fn dump(rows: &[Row]) -> String {
+    rows.iter().fold(String::new(), |mut text, (row, bytes)| {
         write!(text, "{row} ").unwrap();
         for byte in bytes {
             write!(text, "{byte:02x}").unwrap();
@@ -171,7 +174,12 @@ fn shown(host: &TestHost) -> Vec<String> {
 
 /// Compares the rows of `host` with the file of `format`, or writes the file if it is new.
 fn compare_with_golden(host: &TestHost, format: &str) {
-    let fresh = dump(host);
+    compare_rows_with_golden(&host.rows(""), format);
+}
+
+/// Compares rows with the file of `format`, or writes the file if it is new.
+fn compare_rows_with_golden(rows: &[Row], format: &str) {
+    let fresh = dump(rows);
     let path = golden::path(format);
     if env::var_os("SHARED_CONTEXT_BLESS").is_some() && !path.exists() {
         fs::write(&path, &fresh).unwrap();

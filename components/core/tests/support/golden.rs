@@ -15,8 +15,13 @@ pub(crate) fn path(format: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{format}.txt"))
 }
 
-/// Returns a host with the rows of `format`, in a bucket at `revision`.
+/// Returns a host with the rows of `format`, in a session at `revision`.
 pub(crate) fn host_with(format: &str, revision: u64) -> TestHost {
+    host_with_bucket("session/s", format, revision)
+}
+
+/// Returns a host with the rows of `format`, in a bucket at `revision`.
+pub(crate) fn host_with_bucket(name: &str, format: &str, revision: u64) -> TestHost {
     let host = TestHost::default();
     let text = fs::read_to_string(path(format)).unwrap();
     let rows = text.lines().map(|line| {
@@ -27,7 +32,7 @@ pub(crate) fn host_with(format: &str, revision: u64) -> TestHost {
     });
     let mut changes: Vec<Change> = rows.collect();
     for _ in 0..revision {
-        let mut bucket = host.kv.open("session/s").unwrap();
+        let mut bucket = host.kv.open(name).unwrap();
         bucket.commit(bucket.revision(), std::mem::take(&mut changes)).unwrap();
     }
     host

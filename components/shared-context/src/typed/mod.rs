@@ -7,6 +7,7 @@ mod changes;
 mod compaction;
 mod context;
 mod history;
+mod memories;
 mod packets;
 mod projects;
 mod prompt;
@@ -15,6 +16,7 @@ mod sessions;
 mod snapshots;
 mod store;
 
+use shared_context_codec::parts::command_of;
 use shared_context_core::{
     Command, Error, Outcome, Reply, ScopeKind,
     pattern::Participants,
@@ -60,6 +62,18 @@ fn perform_to_json(
     command: Result<Command, Error>,
 ) -> Result<Answer> {
     perform_on(ScopeKind::Session, session, caller, command).map(|it| answer(&it))
+}
+
+/// Performs `action` on a project, with the JSON object of its request, and returns its reply as the
+/// JSON tool's.
+fn perform_in_project(
+    project: &str,
+    caller: Caller,
+    action: &str,
+    request: &str,
+) -> Result<Answer> {
+    let command = command_of(action, request);
+    perform_on(ScopeKind::Project, project, caller, command).map(|it| answer(&it))
 }
 
 /// Performs `command` on the scope of this `kind` and `id`.

@@ -1,25 +1,26 @@
 //! The interface `projects`.
 
-use shared_context_core::{Command, ProjectCommand, ScopeKind};
-
-use super::{Answer, Caller, Result, answer, perform_on};
+use super::{Answer, Caller, Result, perform_in_project};
 use crate::{Component, bindings::exports::shared_context::core::projects::Guest};
 
 impl Guest for Component {
-    fn create(project: String, caller: Caller) -> Result<Answer> {
-        perform(&project, caller, ProjectCommand::Create)
+    fn create(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "create_project", &request)
     }
 
     fn show(project: String, caller: Caller) -> Result<Answer> {
-        perform(&project, caller, ProjectCommand::Show)
+        perform_in_project(&project, caller, "show_project", "{}")
+    }
+
+    fn archive(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "archive_project", &request)
+    }
+
+    fn changes(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "project_changes", &request)
     }
 
     fn delete(project: String, caller: Caller) -> Result<Answer> {
-        perform(&project, caller, ProjectCommand::Delete)
+        perform_in_project(&project, caller, "delete_project", "{}")
     }
-}
-
-fn perform(project: &str, caller: Caller, command: ProjectCommand) -> Result<Answer> {
-    let command = Ok(Command::Project(command));
-    perform_on(ScopeKind::Project, project, caller, command).map(|it| answer(&it))
 }

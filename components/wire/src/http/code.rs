@@ -15,7 +15,7 @@ pub(crate) struct Code {
 }
 
 /// Every code, in order of precedence; those of the wire and of hosts last.
-pub(crate) static CODES: [Code; 49] = [
+pub(crate) static CODES: [Code; 54] = [
     code("UNAUTHENTICATED", StatusCode::UNAUTHORIZED, "Credential missing or void"),
     code("MALFORMED_REQUEST", StatusCode::BAD_REQUEST, "Request not understood"),
     code("INVALID_KEY", StatusCode::BAD_REQUEST, "Not a key"),
@@ -29,6 +29,7 @@ pub(crate) static CODES: [Code; 49] = [
     code("SESSION_NOT_FOUND", StatusCode::NOT_FOUND, "No such session"),
     code("PROJECT_NOT_FOUND", StatusCode::NOT_FOUND, "No such project"),
     code("SESSION_ARCHIVED", StatusCode::CONFLICT, "Session is read-only"),
+    code("PROJECT_ARCHIVED", StatusCode::CONFLICT, "Project is read-only"),
     code("FORBIDDEN", StatusCode::FORBIDDEN, "Not the caller's to do"),
     code("SESSION_EXISTS", StatusCode::CONFLICT, "Session exists already"),
     code("PROJECT_EXISTS", StatusCode::CONFLICT, "Project exists already"),
@@ -44,6 +45,7 @@ pub(crate) static CODES: [Code; 49] = [
     code("ENVELOPE_NOT_FOUND", StatusCode::NOT_FOUND, "No such envelope"),
     code("MISSING_NOT_FOUND", StatusCode::NOT_FOUND, "No such missing context"),
     code("PACKET_NOT_FOUND", StatusCode::NOT_FOUND, "No such packet"),
+    code("MEMORY_NOT_FOUND", StatusCode::NOT_FOUND, "No such memory"),
     code("KEY_NOT_FOUND", StatusCode::NOT_FOUND, "No such entry"),
     code("PATH_NOT_FOUND", StatusCode::NOT_FOUND, "No such place in the state"),
     code("PATH_EXISTS", StatusCode::CONFLICT, "Place in the state is taken"),
@@ -61,6 +63,8 @@ pub(crate) static CODES: [Code; 49] = [
         "What must be kept is over the target",
     ),
     code("FEEDBACK_GIVEN", StatusCode::CONFLICT, "Feedback was given already"),
+    code("SUPERSEDES_ITSELF", StatusCode::CONFLICT, "Memory would replace itself"),
+    code("MEMORY_ARCHIVED", StatusCode::CONFLICT, "Memory is archived"),
     code("VERSION_CONFLICT", StatusCode::CONFLICT, "Entry is not as the condition says"),
     code("IDENTITY_CONFLICT", StatusCode::CONFLICT, "Term is bound to another concept"),
     code("STORE_FULL", StatusCode::CONFLICT, "Store over its limit"),
@@ -68,6 +72,7 @@ pub(crate) static CODES: [Code; 49] = [
     code("STATE_TOO_LARGE", StatusCode::CONFLICT, "State over its limit"),
     code("ENVELOPE_LIMIT", StatusCode::CONFLICT, "Over a limit of the context pipeline"),
     code("PACKET_LIMIT", StatusCode::CONFLICT, "Over a limit of packets"),
+    code("MEMORY_LIMIT", StatusCode::CONFLICT, "Over a limit of memories"),
     code("STORAGE_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE, "Storage failed"),
     code("REQUEST_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE, "Request body too large"),
     code("RATE_LIMITED", StatusCode::TOO_MANY_REQUESTS, "Too many requests"),

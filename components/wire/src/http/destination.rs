@@ -4,7 +4,7 @@
 //! # Invariant
 //!
 //! The destination agrees with [`Http::handle`]: a request with a destination asks the engine about
-//! nothing else.
+//! nothing else, except that a session's asks about its project.
 
 use http::Method;
 use shared_context_core::{Scope, ScopeKind, time::Timestamp};
@@ -39,7 +39,8 @@ impl Http {
         }
         let (kind, id) = matched.scope().ok()?;
         let scope = Scope::new(kind, &id)?;
-        let is_theirs = identity.scope().is_none_or(|it| *it == scope);
-        is_theirs.then(|| scope.bucket_name())
+        // A session's credential opens its project by way of the session, which knows if it is void.
+        let first = identity.scope().filter(|it| it.kind() == ScopeKind::Session);
+        identity.reaches(&scope).then(|| first.unwrap_or(&scope).bucket_name())
     }
 }

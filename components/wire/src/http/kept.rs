@@ -131,6 +131,7 @@ mod tests {
             participant: format!("subagent:{nth}"),
             credential: Credential { incarnation: 1, epoch: 1 },
             keys: Vec::new(),
+            project: None,
             tools: None,
         })
     }

@@ -289,6 +289,10 @@ impl Http {
         if !wants_socket {
             media::expect_acceptable(&head.headers, operation)?;
         }
+        let caller = identity.caller(kind, &session)?;
+        if kind == ScopeKind::Project {
+            expect_valid_session(engine, &identity).await?;
+        }
         let call = Call {
             engine,
             keys: &self.keys,
@@ -297,7 +301,7 @@ impl Http {
             query: Query::parse(head.uri.query(), &operation.takes_in_query())?,
             key: matched.value("key")?,
             path: matched,
-            caller: identity.caller(kind, &session)?,
+            caller,
             wants_socket,
             scope: kind.bucket_name(&session),
             session,
@@ -381,6 +385,26 @@ impl Http {
             Some(operation) => kept::unavailable(operation.endpoint),
             None => Failure::new("METHOD_NOT_ALLOWED", message),
         })
+    }
+}
+
+/// Rejects a session's credential for a project if the session rejects it: it was revoked, or its
+/// session is gone. The project does not know.
+pub(crate) async fn expect_valid_session<E: Engine>(
+    engine: &E,
+    identity: &Identity,
+) -> Result<(), Failure> {
+    let Some(scope) = identity.scope().filter(|it| it.kind() == ScopeKind::Session) else {
+        return Ok(());
+    };
+    let caller = identity.caller(ScopeKind::Session, scope.id())?;
+    match engine.invoke(&scope.bucket_name(), &caller, br#"{"action":"show_session"}"#).await {
+        Err(failure) if failure.code == "SESSION_NOT_FOUND" => Err(Failure::new(
+            "UNAUTHENTICATED",
+            "the session of this credential is gone, and with it the credential; ask the operator \
+             for a new one",
+        )),
+        shown => shown.map(drop),
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) async fn import<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
         .with("document", Some(document))
         .with("request_id", precondition::request_id(call.headers)?);
     let reply = call.invoke_on(&scope(&session), request).await?;
-    sessions::creation_response(call, &session, reply)
+    sessions::creation_response(call, &session, reply).await
 }
 
 /// Returns the session id in `document`.

@@ -30,11 +30,11 @@ pub(crate) async fn create<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
         .with("config", members.raw("config"))
         .with("request_id", precondition::request_id(call.headers)?);
     let reply = call.invoke_on(&scope(&session), request).await?;
-    creation_response(call, &session, reply)
+    creation_response(call, &session, reply).await
 }
 
 /// Builds the response for the new `session`, with its orchestrator's credential.
-pub(crate) fn creation_response<E: Engine>(
+pub(crate) async fn creation_response<E: Engine>(
     call: &Call<'_, E>,
     session: &str,
     reply: Reply,
@@ -43,11 +43,13 @@ pub(crate) fn creation_response<E: Engine>(
     struct CredentialMembers {
         credential: String,
         expires_at: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        project: Option<String>,
     }
-    let minted = mint::mint_orchestrator(call.engine, call.keys, session, &reply)?;
-    let Minted { credential, expires_at } = minted;
-    let body =
-        respond::merge_objects(reply.body, &json(&CredentialMembers { credential, expires_at })?);
+    let minted = mint::mint_orchestrator(call.engine, call.keys, session, &reply).await?;
+    let (Minted { credential, expires_at }, project) = minted;
+    let members = json(&CredentialMembers { credential, expires_at, project })?;
+    let body = respond::merge_objects(reply.body, &members);
     let response = respond::json(StatusCode::CREATED, body);
     Ok(respond::with_text(response, LOCATION, format!("/v1/sessions/{session}")))
 }

@@ -53,6 +53,7 @@ pub(crate) enum Endpoint {
     ExportSession,
     MintCredential,
     CallTool,
+    CallProjectTool,
     UseMemory,
     ListEntries,
     ReadEntry,
@@ -95,7 +96,7 @@ pub const BODY_BYTES_MAX: usize = 256 * 1024;
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Longest body of a request with many texts, in bytes: 2 MiB, for the actions of the context
-/// pipeline and on packets.
+/// pipeline, on packets and on memories.
 pub const CONTEXT_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 impl Endpoint {
@@ -104,7 +105,10 @@ impl Endpoint {
         match self {
             Self::ImportSession => DOCUMENT_BYTES_MAX,
             Self::ActionRoute(it)
-                if matches!(it.action.system, System::Context | System::Packets) =>
+                if matches!(
+                    it.action.system,
+                    System::Context | System::Packets | System::Memories
+                ) =>
             {
                 CONTEXT_BYTES_MAX
             }
@@ -143,7 +147,7 @@ fn method(method: codec::Method) -> Method {
 }
 
 /// The operations that do more than forward an action.
-static OWN: [Operation; 22] = [
+static OWN: [Operation; 23] = [
     open("/", Endpoint::Welcome, &[]),
     open("/healthz", Endpoint::Health, &[]),
     open("/metrics", Endpoint::Metrics, &[]),
@@ -166,6 +170,7 @@ static OWN: [Operation; 22] = [
     session(Method::GET, "/v1/sessions/{session}/export", Endpoint::ExportSession, &[]),
     session(Method::POST, "/v1/sessions/{session}/credentials", Endpoint::MintCredential, &[]),
     session(Method::POST, "/v1/sessions/{session}/shared_context", Endpoint::CallTool, &[]),
+    session(Method::POST, "/v1/projects/{project}/shared_context", Endpoint::CallProjectTool, &[]),
     session(Method::POST, "/v1/sessions/{session}/memory", Endpoint::UseMemory, &[]),
     session(Method::GET, "/v1/sessions/{session}/entries", Endpoint::ListEntries, &["prefix"]),
     session(Method::GET, "/v1/sessions/{session}/entries/{key}", Endpoint::ReadEntry, &[]),

@@ -107,6 +107,45 @@ struct Finding {
     source: Map<String, Value>,
 }
 
+/// What a session is told. Stored texts are between fences in it.
+#[derive(Deserialize)]
+struct Told {
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Found {
+    memories: Vec<FoundMemory>,
+    total: u64,
+}
+
+#[derive(Deserialize)]
+struct FoundMemory {
+    memory_id: String,
+    decision_id: Option<String>,
+    memory_type: String,
+    title: String,
+    importance: u64,
+    status: Option<String>,
+    timestamp: String,
+    agent_id: String,
+    is_verified: bool,
+    snippet: String,
+}
+
+#[derive(Deserialize)]
+struct Added {
+    memories: Vec<AddedMemory>,
+}
+
+#[derive(Deserialize)]
+struct AddedMemory {
+    memory_id: String,
+    decision_id: Option<String>,
+    is_new: bool,
+    warnings: Vec<Warning>,
+}
+
 /// Returns the text of `reply` to `action`; `None` for an action whose JSON is its text.
 pub(super) fn of_reply(action: &str, reply: &[u8]) -> Option<String> {
     match action {
@@ -119,6 +158,9 @@ pub(super) fn of_reply(action: &str, reply: &[u8]) -> Option<String> {
         "changes" => parse(reply).map(|it| changes(&it)),
         "context_read" => parse(reply).map(|it| packet_read(&it)),
         "context_query" => parse(reply).map(|it| answer(&it)),
+        "rehydrate" => parse(reply).map(|Told { text }| text),
+        "search_memories" => parse(reply).map(|it| found(&it)),
+        "add_memories" => parse(reply).map(|it| added(&it)),
         "context_generate" | "context_edit" => parse(reply).map(|it| packet_written(&it)),
         _ => None,
     }
@@ -128,6 +170,39 @@ pub(super) fn of_reply(action: &str, reply: &[u8]) -> Option<String> {
 pub(super) fn of_failure(failure: &Failure) -> String {
     let details = failure.details.as_deref().map(|it| format!(" {it}")).unwrap_or_default();
     format!("{failure}{details}")
+}
+
+/// Returns found memories as fenced lines.
+fn found(it: &Found) -> String {
+    let mut lines = String::new();
+    for it in &it.memories {
+        let id = it.decision_id.as_ref().unwrap_or(&it.memory_id);
+        let status = it.status.as_deref().map(|it| format!(" {it}")).unwrap_or_default();
+        let verified = if it.is_verified { "" } else { ", unverified" };
+        let _ = writeln!(
+            lines,
+            "{id} {}{status} {}/10, {}, by {}{verified}: {} | {}",
+            it.memory_type, it.importance, it.timestamp, it.agent_id, it.title, it.snippet
+        );
+    }
+    let (shown, total) = (it.memories.len(), it.total);
+    if shown == 0 {
+        return "no memory has these words; try others, or fewer filters".to_owned();
+    }
+    let fence = fence::around(&lines);
+    format!("{shown} of {total} memories; read_memories has their content\n{fence}\n{lines}{fence}")
+}
+
+fn added(it: &Added) -> String {
+    let lines = it.memories.iter().map(|it| {
+        let id = it.decision_id.as_ref().unwrap_or(&it.memory_id);
+        let mut line = format!("{} {id}", if it.is_new { "added" } else { "there already:" });
+        for Warning { code, message } in &it.warnings {
+            let _ = write!(line, "\n  {code}: {message}");
+        }
+        line
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn parse<'r, T: Deserialize<'r>>(reply: &'r [u8]) -> Option<T> {

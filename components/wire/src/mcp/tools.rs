@@ -13,8 +13,8 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use shared_context_codec::{Failure, Reply, parse_whole, shorten};
-use shared_context_core::Role;
+use shared_context_codec::{Caller, Failure, Reply, parse_whole, shorten};
+use shared_context_core::{Role, ScopeKind};
 
 use super::{
     Cache, Context, MethodResult, REQUEST_ID, Rejection, arguments, fault::Fault, key_page,
@@ -23,7 +23,7 @@ use super::{
 use crate::{
     Engine,
     credential::Identity,
-    http::{Page, ToolRequest, WAIT_SECONDS_MAX, invalid_reply, scope},
+    http::{Page, ToolRequest, WAIT_SECONDS_MAX, expect_valid_session, invalid_reply, scope},
     mint::{self, Invitation},
     tools::{self, ADD_SUBAGENT, Tool, Toolset},
 };
@@ -88,6 +88,12 @@ async fn perform<E: Engine>(
     };
     let named = arguments.text("session").map_err(argument_error)?;
     let session = context.session(named.as_deref())?;
+    if tool.set == Toolset::Memories {
+        let (scope, caller) = context.project(session).await?;
+        let request = arguments::request(action, arguments, request_id);
+        let reply = context.engine.invoke(&scope, &caller, &request).await?;
+        return Ok((action, reply.body));
+    }
     let reply = match action {
         ADD_SUBAGENT => add_subagent(context, session, arguments).await?,
         "list_keys" => {
@@ -265,7 +271,45 @@ impl<E: Engine> Context<'_, E> {
         let mut sets: Vec<Toolset> = named(&shown.config.tools);
         // Rounds have no keys to which a credential could be limited.
         sets.retain(|it| *it != Toolset::DeltaRounds || grant.keys.is_empty());
+        sets.retain(|it| *it != Toolset::Memories || grant.project.is_some());
         Ok(sets)
+    }
+
+    /// Returns the bucket of the project of `session`, and the caller in it.
+    ///
+    /// # Errors
+    ///
+    /// `FORBIDDEN`: the credential is for no project. `PROJECT_NOT_FOUND`: the session names none.
+    async fn project(&self, session: &str) -> Result<(String, Caller), Failure> {
+        #[derive(Deserialize)]
+        struct SessionReply {
+            config: ConfigReply,
+        }
+        #[derive(Deserialize)]
+        struct ConfigReply {
+            project: Option<String>,
+        }
+        let own = match self.identity {
+            Identity::Participant(grant) => grant.project.as_ref().map(|it| it.id.clone()),
+            Identity::Admin => {
+                let shown = self.invoke(session, ToolRequest::new("show_session")).await?;
+                let shown: SessionReply =
+                    serde_json::from_slice(&shown.body).map_err(|_| invalid_reply())?;
+                shown.config.project
+            }
+        };
+        let id = own.ok_or_else(|| {
+            Failure::new(
+                "PROJECT_NOT_FOUND",
+                format!(
+                    "session {session} has no memories: it names no project, or the credential was \
+                     issued before the project was created; go on without, and tell the operator"
+                ),
+            )
+        })?;
+        let caller = self.identity.caller(ScopeKind::Project, &id)?;
+        expect_valid_session(self.engine, self.identity).await?;
+        Ok((ScopeKind::Project.bucket_name(&id), caller))
     }
 
     /// Returns the tools that are listed to this caller.

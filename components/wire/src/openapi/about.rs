@@ -63,6 +63,7 @@ pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
         | Endpoint::MintCredential => sessions::about(endpoint),
         Endpoint::ExportSession | Endpoint::ImportSession => portable::about(endpoint),
         Endpoint::CallTool
+        | Endpoint::CallProjectTool
         | Endpoint::ListEntries
         | Endpoint::ReadEntry
         | Endpoint::WriteEntry

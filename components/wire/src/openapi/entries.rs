@@ -16,6 +16,26 @@ pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
     let about = OperationDoc { tag: "entries", ..OperationDoc::default() };
     match endpoint {
         Endpoint::CallTool => call_tool(),
+        Endpoint::CallProjectTool => OperationDoc {
+            id: "call_project_tool",
+            tag: "projects",
+            summary: "Call the JSON tool on a project, as programs do.",
+            description: "It takes every action on a project. Retries are made safe by \
+                          Idempotency-Key, or by request_id in the body.",
+            headers: &["idempotency_key"],
+            request: Some(request(body(
+                reference("tool_request"),
+                json!({"action": "search_memories", "query": "PostgreSQL"}),
+            ))),
+            responses: response(
+                "200",
+                "What the action answers.",
+                body(reference("tool_reply"), examples::reply_example("search_memories")),
+                &[],
+            ),
+            codes: all_rejects(&["UNSUPPORTED_MEDIA_TYPE"]),
+            ..OperationDoc::default()
+        },
         Endpoint::ListEntries => OperationDoc {
             id: "list_keys",
             summary: "List every key with its metadata; never a value.",

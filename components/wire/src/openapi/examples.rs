@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
-use shared_context_codec::{Caller, invoke};
+use shared_context_codec::{Caller, actions, invoke};
 use shared_context_core::{
     audit::AuditRecord,
     memory_kv::MemoryKv,
@@ -29,7 +29,8 @@ static REPLIES: LazyLock<Map<String, Value>> = LazyLock::new(|| {
         let ports =
             Ports { kv: &kv, clock: &FixedClock, log: &FixedClock, tokenizer: &NoTokenizer };
         let caller = Caller::trusted(who);
-        let is_project = action.ends_with("_project");
+        let is_project = actions()
+            .any(|it| it.name == action && it.scope == shared_context_core::ScopeKind::Project);
         let scope = if is_project { "project/webshop" } else { "session/ticket-7" };
         let reply = invoke(&ports, scope, &caller, request.to_string().as_bytes());
         let reply_example = serde_json::from_slice(&reply.unwrap().body).unwrap();
@@ -136,6 +137,24 @@ fn requests() -> Vec<(&'static str, Value)> {
         (ADMIN, json!({"action": "delete_session"})),
         (ADMIN, json!({"action": "create_project"})),
         (ADMIN, json!({"action": "show_project"})),
+        (ORCHESTRATOR, add_memories()),
+        (ORCHESTRATOR, json!({"action": "search_memories", "query": "PostgreSQL"})),
+        (ORCHESTRATOR, json!({"action": "read_memories", "ids": [DECISION]})),
+        (ORCHESTRATOR, json!({"action": "update_memory", "id": DECISION, "importance": 9})),
+        (ORCHESTRATOR, json!({"action": "supersede_memory", "id": DECISION, "by": OTHER_DECISION})),
+        (ORCHESTRATOR, json!({"action": "mark_memories", "ids": [DECISION], "mark": "deleted"})),
+        (
+            ORCHESTRATOR,
+            json!({"action": "rehydrate", "task": "Move the orders", "max_tokens": 500}),
+        ),
+        (ORCHESTRATOR, json!({"action": "decision_log"})),
+        (ORCHESTRATOR, json!({"action": "maintain"})),
+        (
+            ORCHESTRATOR,
+            json!({"action": "redact_memory", "id": OTHER_DECISION, "reason": "names a customer"}),
+        ),
+        (ADMIN, json!({"action": "project_changes", "since": 9})),
+        (ADMIN, json!({"action": "archive_project"})),
         (ADMIN, json!({"action": "delete_project"})),
     ]
 }
@@ -223,6 +242,24 @@ fn conversation() -> Value {
         {"id": "t1", "kind": "tool_result", "authority": "tool_internal", "text": listing.concat()},
         {"id": "m3", "kind": "user_message", "authority": "user", "text": "What is next?"},
     ])
+}
+
+/// The decisions that [`add_memories`] adds, on the day of the clock.
+const DECISION: &str = "DEC-2026-02-20-001";
+const OTHER_DECISION: &str = "DEC-2026-02-20-002";
+
+/// Returns a request to add memories.
+fn add_memories() -> Value {
+    let decision = |title: &str, why: &str| {
+        json!({
+            "memory_type": "decision", "title": title, "importance": 8, "tags": ["database"],
+            "content": {"decision": title, "rationale": why},
+        })
+    };
+    json!({"action": "add_memories", "memories": [
+        decision("Use PostgreSQL for orders", "Reports need JSON and transactions."),
+        decision("Use PostgreSQL 17 for orders", "The host has no other version."),
+    ]})
 }
 
 /// Returns a report of missing context.

@@ -6,6 +6,7 @@ use shared_context_codec::schema::{
         KEY, KEY_PATTERN, LABEL, PARTICIPANT, PATH, POSITION, PREFIX, SESSION_ID, SINCE_1970,
     },
     context::{ENVELOPE, MISSING},
+    memories::MEMORY,
     packets::ADDRESS,
 };
 use shared_context_core::{config::TOOL_SETS, rounds::Reported};
@@ -25,7 +26,7 @@ pub(super) fn all() -> Map<String, Value> {
 
 type Parameter = (String, Value);
 
-fn paths() -> [Parameter; 8] {
+fn paths() -> [Parameter; 9] {
     let path = |name: &str, pattern: &str, example: &str| {
         let parameter = json!({
             "name": name, "in": "path", "required": true, "example": example,
@@ -42,6 +43,7 @@ fn paths() -> [Parameter; 8] {
         path("envelope", ENVELOPE, "ENV-1"),
         path("missing", MISSING, "MIS-1"),
         path("address", ADDRESS, "subagent:impl"),
+        path("id", MEMORY, "DEC-2026-02-20-001"),
     ]
 }
 
@@ -131,7 +133,7 @@ fn session() -> [Parameter; 12] {
             "tools",
             json!({"type": "string", "pattern": tool_sets()}),
             "The sets of tools that the connection uses besides the working memory, with commas \
-             between them: delta_rounds, context_packets. When absent those of the credential, \
+             between them: delta_rounds, context_packets, memories. When absent those of the credential, \
              else those of the session.",
         ),
         query(

@@ -14,6 +14,7 @@ pub(super) fn tags() -> Value {
         {"name": "snapshots", "description": "Frozen copies of the store, by label."},
         {"name": "rounds", "description": "Several participants, one agreed state."},
         {"name": "packets", "description": "What a worker gets to know for its task."},
+        {"name": "memories", "description": "What a team knows for longer than a session."},
         {"name": "changes", "description": "What changed, as it changes."},
         {"name": "mcp", "description": "The Model Context Protocol."},
         {"name": "sessions", "description": "The life of sessions, and who takes part."},

@@ -251,6 +251,10 @@ fn credentials() -> Value {
                     },
                     "description": "The packet that was written for it. Absent when none was.",
                 },
+                "project": {
+                    "type": "string",
+                    "description": "The project of the session, if the credential is valid there.",
+                },
             },
         },
     })

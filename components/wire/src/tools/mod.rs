@@ -15,6 +15,7 @@
 
 mod context;
 mod delta_rounds;
+mod memories;
 mod offer;
 mod packets;
 mod schema;
@@ -44,7 +45,7 @@ pub(crate) enum Format {
 }
 
 /// Every tool of MCP, in the order they are listed.
-const TOOLS: [&Tool; 11] = [
+const TOOLS: [&Tool; 13] = [
     &context::LIST,
     &context::READ,
     &context::CHANGES,
@@ -56,6 +57,8 @@ const TOOLS: [&Tool; 11] = [
     &delta_rounds::MANAGE,
     &packets::USE,
     &packets::MANAGE,
+    &memories::USE,
+    &memories::MANAGE,
 ];
 
 /// Returns the tools of MCP that callers of `role` may use, in the order they are listed.

@@ -83,12 +83,14 @@ pub(crate) enum Toolset {
     DeltaRounds,
     /// Packets (spec 18).
     ContextPackets,
+    /// Memories of the session's project (spec 19).
+    Memories,
 }
 
 impl Toolset {
     /// Every set.
-    pub(crate) const ALL: [Self; 3] =
-        [Self::SharedContext, Self::DeltaRounds, Self::ContextPackets];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::SharedContext, Self::DeltaRounds, Self::ContextPackets, Self::Memories];
 
     /// Returns the name in lists of sets.
     pub(crate) const fn as_str(self) -> &'static str {
@@ -96,6 +98,7 @@ impl Toolset {
             Self::SharedContext => "shared_context",
             Self::DeltaRounds => "delta_rounds",
             Self::ContextPackets => "context_packets",
+            Self::Memories => "memories",
         }
     }
 

@@ -33,6 +33,7 @@ fn mint_valid(keys: &Keys) -> String {
         participant: "subagent:analysis".to_owned(),
         credential: Credential { incarnation: 1, epoch: 1 },
         keys: vec!["inv_*".to_owned()],
+        project: None,
         tools: None,
     };
     keys.mint(&grant, NOW, 3_600).unwrap().credential

@@ -27,6 +27,7 @@ fn grant(session: &str, participant: &str) -> Grant {
         participant: participant.to_owned(),
         credential: Credential { incarnation: 1, epoch: 1 },
         keys: Vec::new(),
+        project: None,
         tools: None,
     }
 }
@@ -98,6 +99,7 @@ fn the_longest_credential_is_accepted() {
         participant: format!("subagent:{part}:{part}"),
         credential: Credential { incarnation: u64::MAX, epoch: u64::MAX },
         keys: vec![pattern; PATTERNS_MAX],
+        project: None,
         tools: None,
     };
     // The latest date that can be written, with the longest TTL.

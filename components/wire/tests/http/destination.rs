@@ -158,6 +158,7 @@ fn an_invalid_credential_is_not_routed_to_a_host() {
         participant: "subagent:analysis".to_owned(),
         credential: Credential { incarnation: 1, epoch: 1 },
         keys: Vec::new(),
+        project: None,
         tools: None,
     };
     let others = Keys::new(&[7; 32], ADMIN_KEY).unwrap();
@@ -176,6 +177,7 @@ fn a_project_and_a_session_of_one_id_are_different_destinations() {
             participant: "orchestrator".to_owned(),
             credential: Credential { incarnation: 1, epoch: 1 },
             keys: Vec::new(),
+            project: None,
             tools: None,
         };
         format!("Bearer {}", keys.mint(&grant, Timestamp(START_MS), 60).unwrap().credential)

@@ -13,6 +13,7 @@ fn credential(kind: ScopeKind, id: &str) -> String {
         participant: "orchestrator".to_owned(),
         credential: Credential { incarnation: 1, epoch: START_MS },
         keys: Vec::new(),
+        project: None,
         tools: None,
     };
     let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();

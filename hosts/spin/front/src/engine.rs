@@ -61,12 +61,13 @@ impl Engine<'_> {
 
 impl shared_context_wire::Engine for Engine<'_> {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
-        let Caller { participant, credential, keys } = caller;
+        let Caller { participant, credential, keys, session } = caller;
         let caller = types::Caller {
             participant: participant.clone(),
             credential: credential
                 .map(|it| types::Credential { incarnation: it.incarnation, epoch: it.epoch }),
             keys: keys.clone(),
+            session: session.clone(),
         };
         match tool::invoke(scope, &caller, request) {
             Ok(tool::Reply { revision, body, effect, next_expiry_ms }) => {

@@ -123,6 +123,7 @@ async fn the_tools_without_a_set_stay_within_budget() {
             participant: participant.to_owned(),
             credential: Credential { incarnation: 1, epoch: 0 },
             keys: Vec::new(),
+            project: None,
             tools: Some(Vec::new()),
         };
         let listed = tools(&listed(Some(&grant)).await);
@@ -133,14 +134,19 @@ async fn the_tools_without_a_set_stay_within_budget() {
 
 /// A session that uses a set pays for it in each conversation.
 #[tokio::test]
-async fn the_tools_for_packets_stay_within_budget() {
-    for (query, budget) in [("?role=agent", 190), ("", 380)] {
+async fn the_tools_of_a_set_stay_within_budget() {
+    for (set, query, budget) in [
+        ("context_packets", "?role=agent", 190),
+        ("context_packets", "", 380),
+        ("memories", "?role=agent", 265),
+        ("memories", "", 420),
+    ] {
         let tools = tools(&definitions(query).await);
-        let of_packets = tools.iter().filter(|it| it.0.starts_with("context_packets"));
-        let counted: Vec<u32> = of_packets.map(|(name, tool)| stated_cost(name, tool)).collect();
-        assert!(!counted.is_empty(), "{query:?}");
+        let of_set = tools.iter().filter(|it| it.0.starts_with(set));
+        let counted: Vec<u32> = of_set.map(|(name, tool)| stated_cost(name, tool)).collect();
+        assert!(!counted.is_empty(), "{set} {query:?}");
         let counted: u32 = counted.iter().sum();
-        assert!(counted <= budget, "{query:?}: {counted} of {budget}");
+        assert!(counted <= budget, "{set} {query:?}: {counted} of {budget}");
     }
 }
 

@@ -75,6 +75,7 @@ pub(crate) mod interfaces {
         prompt = shared_context_core_prompt,
         rounds = shared_context_core_rounds,
         projects = shared_context_core_projects,
+        memories = shared_context_core_memories,
     }
 }
 

@@ -69,11 +69,23 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("audit", &["changes.audit"]),
     ("create_project", &["projects.create"]),
     ("show_project", &["projects.show"]),
+    ("archive_project", &["projects.archive"]),
+    ("project_changes", &["projects.changes"]),
     ("delete_project", &["projects.delete"]),
+    ("add_memories", &["memories.add"]),
+    ("read_memories", &["memories.read"]),
+    ("update_memory", &["memories.update"]),
+    ("supersede_memory", &["memories.supersede"]),
+    ("mark_memories", &["memories.mark"]),
+    ("search_memories", &["memories.search"]),
+    ("rehydrate", &["memories.rehydrate"]),
+    ("maintain", &["memories.maintain"]),
+    ("decision_log", &["memories.decision-log"]),
+    ("redact_memory", &["memories.redact"]),
 ];
 
 /// The tests of the interfaces.
-const TESTS: [&str; 11] = [
+const TESTS: [&str; 12] = [
     include_str!("sessions.rs"),
     include_str!("store.rs"),
     include_str!("history.rs"),
@@ -85,6 +97,7 @@ const TESTS: [&str; 11] = [
     include_str!("prompt.rs"),
     include_str!("rounds.rs"),
     include_str!("projects.rs"),
+    include_str!("memories.rs"),
 ];
 
 /// Returns the parameters of each typed function, as members of a request.
@@ -135,8 +148,8 @@ fn member(name: &str) -> String {
     }
 }
 
-/// Actions whose typed function takes the JSON object of the request: items and packets have too
-/// many members to type.
+/// Actions whose typed function takes the JSON object of the request: items, packets and memories
+/// have too many members to type.
 const REQUESTS_AS_JSON: &[&str] = &[
     "assemble_context",
     "extract",
@@ -150,6 +163,19 @@ const REQUESTS_AS_JSON: &[&str] = &[
     "context_stats",
     "context_clear",
     "list_packets",
+    "create_project",
+    "archive_project",
+    "project_changes",
+    "add_memories",
+    "read_memories",
+    "update_memory",
+    "supersede_memory",
+    "mark_memories",
+    "search_memories",
+    "rehydrate",
+    "maintain",
+    "decision_log",
+    "redact_memory",
 ];
 
 /// Actions that only the JSON tool can repeat under a request id.

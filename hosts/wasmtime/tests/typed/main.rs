@@ -13,6 +13,7 @@ mod context;
 mod contract;
 mod forms;
 mod history;
+mod memories;
 mod packets;
 mod projects;
 mod prompt;

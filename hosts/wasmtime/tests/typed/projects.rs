@@ -7,7 +7,11 @@ use crate::bench::{Bench, COMPONENT, call, rejected};
 
 /// Returns the JSON tool's reply to `action` on the project `json`.
 fn ask(bench: &Bench, who: &str, action: &str) -> Result<Value, Failure> {
-    let request = json!({"action": action}).to_string();
+    ask_with(bench, who, json!({"action": action}))
+}
+
+fn ask_with(bench: &Bench, who: &str, request: Value) -> Result<Value, Failure> {
+    let request = request.to_string();
     let caller = Caller::trusted(who);
     let reply = COMPONENT.invoke(&bench.host, "project/json", &caller, request.as_bytes())?;
     Ok(serde_json::from_slice(&reply.body).unwrap())
@@ -37,13 +41,22 @@ fn project_lifecycles_are_the_same() {
     };
     show(&it);
     for who in ["orchestrator", "admin", "admin"] {
-        check(call!(it, projects.call_create(who)), ask(&it, who, "create_project"));
+        let json = json!({"action": "create_project", "memories_max": 5});
+        let typed = call!(it, projects.call_create(who, r#"{"memories_max":5}"#));
+        check(typed, ask_with(&it, who, json));
     }
     show(&it);
+    for who in ["orchestrator", "admin"] {
+        check(call!(it, projects.call_archive(who, "{}")), ask(&it, who, "archive_project"));
+    }
+    for (request, since) in [(r#"{"since":0}"#, 0), (r#"{"since":9}"#, 9)] {
+        let json = json!({"action": "project_changes", "since": since});
+        check(call!(it, projects.call_changes("admin", request)), ask_with(&it, "admin", json));
+    }
     for who in ["orchestrator", "admin", "admin"] {
         check(call!(it, projects.call_delete(who)), ask(&it, who, "delete_project"));
     }
-    check(call!(it, projects.call_create("admin")), ask(&it, "admin", "create_project"));
+    check(call!(it, projects.call_create("admin", "{}")), ask(&it, "admin", "create_project"));
     show(&it);
     let session = call!(it, sessions.call_show("admin")).unwrap();
     assert_eq!(session.revision, 1, "the session of that id is another place");

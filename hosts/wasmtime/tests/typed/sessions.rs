@@ -71,7 +71,7 @@ fn a_void_credential_is_checked_first() {
     let made = call!(it, sessions.call_show("admin")).unwrap();
     let epoch = made.credential_epoch;
     let credential = Some(Credential { incarnation: made.incarnation, epoch });
-    let held = Caller { participant: AGENT.to_owned(), credential, keys: Vec::new() };
+    let held = Caller { credential, ..Caller::trusted(AGENT) };
     let held: types::Caller = (&held).into();
     let read = |key: &str| {
         COMPONENT.call(&it.host, |guest, store| {

@@ -21,7 +21,7 @@ pub const SECRET: &str = "conformance: signs the credentials";
 pub const ADMIN_KEY: &str = "conformance-admin-key-0123456789abcdef";
 
 /// The status of each error code of the JSON tool.
-const STATUSES: [(&str, u16); 42] = [
+const STATUSES: [(&str, u16); 47] = [
     ("UNAUTHENTICATED", 401),
     ("MALFORMED_REQUEST", 400),
     ("INVALID_KEY", 400),
@@ -33,6 +33,7 @@ const STATUSES: [(&str, u16); 42] = [
     ("SESSION_EXISTS", 409),
     ("PROJECT_EXISTS", 409),
     ("SESSION_ARCHIVED", 409),
+    ("PROJECT_ARCHIVED", 409),
     ("FORBIDDEN", 403),
     ("REQUEST_ID_REUSED", 409),
     ("CHANGES_TRUNCATED", 410),
@@ -46,6 +47,7 @@ const STATUSES: [(&str, u16); 42] = [
     ("ENVELOPE_NOT_FOUND", 404),
     ("MISSING_NOT_FOUND", 404),
     ("PACKET_NOT_FOUND", 404),
+    ("MEMORY_NOT_FOUND", 404),
     ("KEY_NOT_FOUND", 404),
     ("PATH_NOT_FOUND", 404),
     ("PATH_EXISTS", 409),
@@ -55,6 +57,8 @@ const STATUSES: [(&str, u16); 42] = [
     ("BUDGET_TOO_SMALL", 422),
     ("TARGET_UNREACHABLE", 422),
     ("FEEDBACK_GIVEN", 409),
+    ("SUPERSEDES_ITSELF", 409),
+    ("MEMORY_ARCHIVED", 409),
     ("VERSION_CONFLICT", 409),
     ("IDENTITY_CONFLICT", 409),
     ("STORE_FULL", 409),
@@ -62,6 +66,7 @@ const STATUSES: [(&str, u16); 42] = [
     ("STATE_TOO_LARGE", 409),
     ("ENVELOPE_LIMIT", 409),
     ("PACKET_LIMIT", 409),
+    ("MEMORY_LIMIT", 409),
     ("STORAGE_UNAVAILABLE", 503),
     ("REQUEST_TOO_LARGE", 413),
 ];
@@ -102,11 +107,30 @@ struct AdminRequest<'r> {
     config: Option<&'r RawValue>,
     #[serde(borrow)]
     document: Option<&'r RawValue>,
+    memories_max: Option<u32>,
 }
 
 impl<S: Server> OverHttp<S> {
     fn post(&mut self, target: String, token: &str, body: Vec<u8>) -> Result<Vec<u8>, TargetError> {
         self.request("POST", target, token, Some(body))
+    }
+
+    /// Returns the session that mints credentials for `scope`. For a project it is one that names it,
+    /// created if there is none.
+    fn session(&mut self, scope: &str) -> Result<String, TargetError> {
+        let (kind, id) = split(scope)?;
+        if kind == ScopeKind::Session {
+            return Ok(id.to_owned());
+        }
+        let session = super::token::session_of(id);
+        let body = json!({"session_id": session, "config": {"project": id}}).to_string();
+        match self.post("/v1/sessions".to_owned(), ADMIN_KEY, body.into_bytes()) {
+            Ok(_) => {}
+            Err(TargetError::Rejected(error))
+                if String::from_utf8_lossy(&error).contains("SESSION_EXISTS") => {}
+            Err(broken) => return Err(broken),
+        }
+        Ok(session)
     }
 
     fn request(
@@ -133,7 +157,8 @@ impl<S: Server> OverHttp<S> {
         token: &str,
         request: &[u8],
     ) -> Option<Result<Vec<u8>, TargetError>> {
-        let AdminRequest { action, config, document } = serde_json::from_slice(request).ok()?;
+        let AdminRequest { action, config, document, memories_max } =
+            serde_json::from_slice(request).ok()?;
         let path = format!("/v1/{}s/{}", kind.as_str(), segment(id));
         Some(match (action.as_str(), config, document) {
             ("create_session", config, None) => {
@@ -153,12 +178,17 @@ impl<S: Server> OverHttp<S> {
             }
             ("export_session", None, None) => self.request("GET", path + "/export", token, None),
             ("inspect", None, None) => self.request("GET", path + "/inspect", token, None),
-            ("create_project", None, None) => self.request("PUT", path, token, None),
+            ("create_project", None, None) => {
+                let body = memories_max.map(|it| json!({"memories_max": it}).to_string());
+                self.request("PUT", path, token, body.map(String::into_bytes))
+            }
             ("show_session" | "show_project", None, None) => self.request("GET", path, token, None),
             ("delete_session" | "delete_project", None, None) => {
                 self.request("DELETE", path, token, None)
             }
-            ("archive_session", None, None) => self.request("POST", path + "/archive", token, None),
+            ("archive_session" | "archive_project", None, None) => {
+                self.request("POST", path + "/archive", token, None)
+            }
             ("revoke_credentials", None, None) => {
                 self.request("POST", path + "/revoke", token, None)
             }
@@ -177,7 +207,8 @@ impl<S: Server> Target for OverHttp<S> {
         let token = if participant == ADMIN {
             ADMIN_KEY.to_owned()
         } else {
-            let target = format!("/v1/sessions/{}/credentials", segment(session(scope)?));
+            let session = self.session(scope)?;
+            let target = format!("/v1/sessions/{}/credentials", segment(&session));
             let keys = Some(keys).filter(|it| !it.is_empty());
             let body = json!({"participant": participant, "keys": keys}).to_string();
             let minted = self.post(target, ADMIN_KEY, body.into_bytes())?;
@@ -199,7 +230,8 @@ impl<S: Server> Target for OverHttp<S> {
         {
             return reply;
         }
-        let target = format!("/v1/sessions/{}/shared_context", segment(session(scope)?));
+        let (kind, id) = split(scope)?;
+        let target = format!("/v1/{}s/{}/shared_context", kind.as_str(), segment(id));
         self.post(target, &credential.token, request.to_vec())
     }
 
@@ -224,13 +256,8 @@ impl<S: Server> Target for OverHttp<S> {
     }
 }
 
-/// Returns the id in `scope`, which must be a session. Only sessions mint credentials and have the
-/// JSON tool over HTTP.
-fn session(scope: &str) -> Result<&str, TargetError> {
-    match ScopeKind::split(scope) {
-        Some((ScopeKind::Session, id)) => Ok(id),
-        _ => Err(TargetError::Failed(format!("{scope} has no such route"))),
-    }
+fn split(scope: &str) -> Result<(ScopeKind, &str), TargetError> {
+    ScopeKind::split(scope).ok_or_else(|| TargetError::Failed(format!("{scope} is no scope")))
 }
 
 /// Converts `response` to a reply: its body, or the error of its problem document.

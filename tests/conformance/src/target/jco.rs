@@ -123,6 +123,7 @@ impl Target for Example {
             "participant": caller.participant,
             "credential": bound.map(|it| json!({"incarnation": it.incarnation, "epoch": it.epoch})),
             "keys": caller.keys,
+            "session": caller.session,
         });
         let path = match ScopeKind::split(scope) {
             Some((ScopeKind::Project, id)) => format!("/projects/{}", segment(id)),

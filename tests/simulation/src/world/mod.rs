@@ -248,6 +248,7 @@ impl World {
             participant: request.participant.clone(),
             credential,
             keys: request.keys.clone(),
+            session: None,
         };
         let mut sent = bytes.clone();
         self.break_request(request, &mut caller, &mut sent);

@@ -38,8 +38,7 @@ impl World {
         let ask = |kv: &MemoryKv, request: &[u8]| {
             let now = Now(self.now());
             let ports = Ports { kv, clock: &now, log: &now, tokenizer: &NoTokenizer };
-            let caller =
-                Caller { participant: "admin".to_owned(), credential: None, keys: Vec::new() };
+            let caller = Caller::trusted("admin");
             let answer = codec::invoke(&ports, &format!("session/{session}"), &caller, request);
             answer.map(|it| it.body).map_err(|failure| failure.to_string())
         };

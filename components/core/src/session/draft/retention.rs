@@ -9,6 +9,7 @@ use crate::{
     count::widen,
     kv::{Bucket, Change, Revision},
     record::{self, StoredChange},
+    scope::Scope,
     store::history,
 };
 
@@ -102,13 +103,14 @@ impl<B: Bucket> Draft<'_, B> {
         // The feed can begin later than the oldest request id that is remembered.
         let remembered = self.revision.next().0.saturating_sub(REQUESTS_REMEMBERED.into());
         let of_feed = self.meta.first_of_feed(self.revision).min(Revision(remembered));
+        let scope = Scope::Session(self.session.clone());
         let mut commits = Vec::new();
         for (row, bytes) in self.bucket.scan(record::CHANGES, None, u32::MAX)? {
             let revision = record::revision_of_change(&row)?;
             if revision >= of_feed {
                 break;
             }
-            let events = StoredChange::decode(self.session, revision, &bytes)?.events;
+            let events = StoredChange::decode(&scope, revision, &bytes)?.events;
             // Expired entries come first; the last event is the one that was requested.
             let Some(requested) = events.into_iter().last().map(|it| it.record) else { continue };
             commits.push(Commit { revision, participant: requested.participant, at: requested.at });

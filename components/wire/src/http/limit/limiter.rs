@@ -212,6 +212,7 @@ mod tests {
             participant: format!("subagent:{task}"),
             credential: Credential { incarnation: 1, epoch: 1 },
             keys: Vec::new(),
+            project: None,
             tools: None,
         })
     }

@@ -22,6 +22,7 @@ fn grant(task: u64) -> Grant {
         participant: format!("subagent:{task}"),
         credential: Credential { incarnation: 1, epoch: 1 },
         keys: Vec::new(),
+        project: None,
         tools: None,
     }
 }

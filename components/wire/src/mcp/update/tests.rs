@@ -72,6 +72,16 @@ fn each_action_has_its_notifications() {
             | AuditAction::ReadPacket
             | AuditAction::GivePacketFeedback
             | AuditAction::ClearPacket
+            | AuditAction::AddMemory
+            | AuditAction::UpdateMemory
+            | AuditAction::SupersedeMemory
+            | AuditAction::MarkMemory
+            | AuditAction::ReadMemories
+            | AuditAction::Rehydrate
+            | AuditAction::ExpireMemory
+            | AuditAction::DeleteMemory
+            | AuditAction::RedactMemory
+            | AuditAction::ArchiveProject
             | AuditAction::ArchiveSession
             | AuditAction::RevokeCredentials => &["keys"],
         };
@@ -186,6 +196,7 @@ fn a_limited_credential_subscribes_to_its_keys_and_the_list() {
             participant: "subagent:a".to_owned(),
             credential: Credential { incarnation: 1, epoch: 1 },
             keys: keys.iter().map(|it| (*it).to_owned()).collect(),
+            project: None,
             tools: None,
         })
     };

@@ -84,6 +84,8 @@ fn hints_tell_readers_from_those_that_remove() {
             "redact_rounds",
             "close_round",
             "context_clear",
+            "mark_memories",
+            "maintain",
         ];
         let removes = actions.iter().any(|it| removes.contains(it));
         assert_eq!(hints["destructiveHint"] == true, removes, "{}", tool.name);
@@ -94,7 +96,7 @@ fn hints_tell_readers_from_those_that_remove() {
 /// Actions of the JSON tool that no tool of MCP performs: those with an alternative (one entry is
 /// read by `read_batch`; prompts and the working memory as text are a prompt and a
 /// resource), and those for programs.
-const LEFT_OUT: [&str; 16] = [
+const LEFT_OUT: [&str; 18] = [
     "read",
     "write_batch",
     "prompt",
@@ -111,6 +113,8 @@ const LEFT_OUT: [&str; 16] = [
     "compact",
     "check_summary",
     "show_session",
+    "decision_log",
+    "redact_memory",
 ];
 
 /// A new action is offered by exactly one tool, or left out on purpose. An action that an agent may
@@ -145,7 +149,7 @@ fn every_action_has_one_tool_or_is_left_out() {
 
 /// Members of the codec that no tool offers: those with an alternative, those that most sessions
 /// reject, and those that matter to programs more than to models.
-const MEMBERS_LEFT_OUT: [&str; 19] = [
+const MEMBERS_LEFT_OUT: [&str; 33] = [
     "prefix",
     "if_changed_since",
     "if_revision",
@@ -165,14 +169,30 @@ const MEMBERS_LEFT_OUT: [&str; 19] = [
     "files",
     "links",
     "preview",
+    "memory_type",
+    "tags",
+    "importance_gte",
+    "timestamp_after",
+    "timestamp_before",
+    "is_archived",
+    "session_id",
+    "agent_id",
+    "sort_by",
+    "cursor",
+    "include_unverified",
+    "title",
+    "importance",
+    "keeps_forever",
 ];
 
 /// Members that one tool offers and another one does not, by the action of the latter.
-const LEFT_OUT_OF_ACTIONS: [(&str, &str); 4] = [
+const LEFT_OUT_OF_ACTIONS: [(&str, &str); 6] = [
     ("context_read", "depth"),
     ("context_read", "form"),
     ("context_generate", "form"),
     ("context_generate", "keys"),
+    ("update_memory", "if_version"),
+    ("update_memory", "content"),
 ];
 
 /// A new member of the codec must be offered, or omitted on purpose. What a tool requires, its

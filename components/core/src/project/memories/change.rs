@@ -1,0 +1,206 @@
+//! Changing memories: next versions, marks, replacement, redaction (spec 19.2).
+
+use crate::{
+    Error,
+    audit::AuditAction,
+    decision::Decision,
+    item::Authority,
+    key::Line,
+    kv::Bucket,
+    memories::{Kind, Mark, Memory, MemoryRef, NewMemory, RedactedMemory, Reply, UpdateMemory},
+    project::{draft::Draft, open::OpenProject, require_orchestrator},
+};
+
+/// What stands for the title of a redacted memory.
+const REDACTED_TITLE: &str = "[redacted]";
+
+impl<B: Bucket> OpenProject<'_, B> {
+    pub(super) fn update_memory(&self, change: &UpdateMemory) -> Result<Decision, Error> {
+        self.check_active()?;
+        if let Some(first) = self.first_reply()? {
+            return Ok(first);
+        }
+        self.check_times(None, change.expires_at.flatten())?;
+        let before = self.one(change.id)?;
+        let is_own = before.created_by == self.caller.participant;
+        if self.is_agent() && !is_own && !change.is_of_status() {
+            return Err(Error::Forbidden {
+                message: "an agent changes only what it wrote itself, and the status of issues; add a \
+                          memory of your own, or report it to the orchestrator",
+            });
+        }
+        if before.archived_at.is_some() {
+            return Err(Error::MemoryArchived { id: before.id.to_string() });
+        }
+        if change.if_version.is_some_and(|it| it != before.version) {
+            return Err(Error::MemoryConflict {
+                id: before.id.to_string(),
+                current_version: before.version,
+            });
+        }
+        let memory = self.changed(&before, change)?;
+        let (id, version) = (memory.id, memory.version);
+        let mut draft = Draft::new(self);
+        draft.memory_event(AuditAction::UpdateMemory, &memory, None);
+        draft.update(&before, memory)?;
+        draft.check_limits()?;
+        draft.commit(crate::reply::Reply::Memories(Reply::Updated { id, version }))
+    }
+
+    /// Returns the next version of a memory.
+    fn changed(&self, before: &Memory, change: &UpdateMemory) -> Result<Memory, Error> {
+        let Some(content) = &before.content else {
+            return Err(Error::malformed(
+                "this memory was redacted, so there is nothing to change; add a new one",
+            ));
+        };
+        // The same rules as for a new memory.
+        let new = NewMemory {
+            title: change.title.clone().unwrap_or_else(|| before.title.clone()),
+            content: content.changed(change.content.clone())?,
+            tags: change.tags.clone().unwrap_or_else(|| before.tags.clone()),
+            importance: change.importance.unwrap_or(before.importance),
+            status: change.status.or(before.status),
+            authority: before.authority,
+            at: None,
+            expires_at: None,
+            parent: None,
+            supersedes: Vec::new(),
+            source: None,
+        }
+        .checked()?;
+        let is_proposal = self.is_agent()
+            && !change.is_of_status()
+            && (before.kind == Kind::Decision || before.authority == Authority::ToolExternal);
+        Ok(Memory {
+            title: new.title,
+            content: Some(new.content),
+            tags: new.tags,
+            importance: new.importance,
+            status: new.status,
+            is_verified: before.is_verified && !is_proposal,
+            changed_at: self.at,
+            changed_by: self.caller.participant.clone(),
+            version: before.version.saturating_add(1),
+            expires_at: change.expires_at.unwrap_or(before.expires_at),
+            ..before.clone()
+        })
+    }
+
+    /// Returns one memory.
+    pub(super) fn one(&self, id: MemoryRef) -> Result<Memory, Error> {
+        let missing = || Error::MemoryNotFound { id: id.to_string() };
+        self.existing(&[id])?.pop().ok_or_else(missing)
+    }
+
+    pub(super) fn supersede_memory(&self, id: MemoryRef, by: MemoryRef) -> Result<Decision, Error> {
+        self.check_active()?;
+        if let Some(first) = self.first_reply()? {
+            return Ok(first);
+        }
+        let (old, new) = (self.one(id)?, self.one(by)?);
+        // A memory that was replaced leads to the one that replaced it, and so on.
+        let mut next = Some(new.number());
+        let mut steps = 0_u32;
+        while let Some(number) = next.filter(|_| steps < self.meta.totals.memories.max(1)) {
+            if number == old.number() {
+                return Err(Error::SupersedesItself { id: old.id.to_string() });
+            }
+            next = self.stored(number)?.and_then(|it| it.superseded_by);
+            steps = steps.saturating_add(1);
+        }
+        if new.archived_at.is_some() {
+            return Err(Error::MemoryArchived { id: new.id.to_string() });
+        }
+        let mut draft = Draft::new(self);
+        self.replace(&mut draft, old.number(), new.number())?;
+        let (id, by) = (old.id, new.id);
+        let mut new = new;
+        new.supersedes.push(old.number());
+        draft.write(new)?;
+        draft.commit(crate::reply::Reply::Memories(Reply::Superseded { id, by }))
+    }
+
+    pub(super) fn mark_memories(&self, ids: &[MemoryRef], mark: Mark) -> Result<Decision, Error> {
+        self.check_active()?;
+        require_orchestrator(
+            self.caller,
+            "only an orchestrator archives, restores, deletes and confirms memories; report what you \
+             need, or change the memories that you wrote with update_memory",
+        )?;
+        if let Some(first) = self.first_reply()? {
+            return Ok(first);
+        }
+        let memories = self.existing(ids)?;
+        let marked = memories.iter().map(|it| it.id).collect();
+        let mut draft = Draft::new(self);
+        for before in memories {
+            let mut it = draft.memory(before.number())?.unwrap_or(before);
+            match mark {
+                Mark::Archived => it.archived_at = it.archived_at.or(Some(self.at)),
+                Mark::Deleted => it.is_marked = true,
+                Mark::Verified => it.is_verified = true,
+                Mark::Active => {
+                    it.is_marked = false;
+                    if it.archived_at.take().is_some() {
+                        // What was restored is young again: else the same rule would archive it.
+                        it.changed_at = self.at;
+                    }
+                    if let Some(by) = it.superseded_by.take()
+                        && let Some(mut by) = draft.memory(by)?
+                    {
+                        by.supersedes.retain(|one| *one != it.number());
+                        draft.write(by)?;
+                    }
+                }
+            }
+            let reason = Line::parse("mark", mark.as_str())?;
+            draft.memory_event(AuditAction::MarkMemory, &it, Some(reason));
+            draft.write(it)?;
+        }
+        draft.commit(crate::reply::Reply::Memories(Reply::Marked { ids: marked, mark }))
+    }
+
+    pub(super) fn redact_memory(&self, id: MemoryRef, reason: &Line) -> Result<Decision, Error> {
+        require_orchestrator(
+            self.caller,
+            "only an orchestrator redacts memories; report to it what must go",
+        )?;
+        if let Some(first) = self.first_reply()? {
+            return Ok(first);
+        }
+        let number = self.numbers(&[id])?.into_iter().next().unwrap_or_default();
+        let missing = || Error::MemoryNotFound { id: id.to_string() };
+        let memory = self.stored(number)?.ok_or_else(missing)?;
+        let mut digests = Vec::new();
+        let mut redacted = |it: Memory| {
+            let digest = it.digest();
+            if !digests.contains(&digest) {
+                digests.push(digest.clone());
+            }
+            Memory {
+                title: REDACTED_TITLE.to_owned(),
+                content: None,
+                tags: Vec::new(),
+                source: None,
+                redacted: Some(
+                    it.redacted
+                        .unwrap_or_else(|| RedactedMemory { digest, reason: reason.clone() }),
+                ),
+                ..it
+            }
+        };
+        let mut draft = Draft::new(self);
+        let versions = self.versions(number)?;
+        if !versions.is_empty() {
+            let versions: Vec<Memory> = versions.into_iter().map(&mut redacted).collect();
+            draft.write_versions(number, &versions)?;
+        }
+        let memory = redacted(memory);
+        let id = memory.id;
+        draft.memory_event(AuditAction::RedactMemory, &memory, Some(reason.clone()));
+        draft.forget(number)?;
+        draft.write(memory)?;
+        draft.commit(crate::reply::Reply::Memories(Reply::Redacted { id, digests }))
+    }
+}

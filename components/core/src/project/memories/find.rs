@@ -1,0 +1,107 @@
+//! Reading and finding memories (spec 19.3, 19.4).
+
+use crate::{
+    Error,
+    audit::AuditAction,
+    count::{narrow, widen},
+    decision::Decision,
+    kv::Bucket,
+    memories::{
+        FoundMemories, FoundMemory, Kind, Links, Memory, MemoryRead, MemoryRef, Rank, Reply,
+        SearchMemories, render,
+        search::{First, Matches, Ranked, cursor, snippet},
+    },
+    project::{draft::Draft, open::OpenProject},
+    text::Score,
+};
+
+/// The longest log of decisions, in bytes.
+const LOG_BYTES_MAX: usize = 1024 * 1024;
+
+impl<B: Bucket> OpenProject<'_, B> {
+    pub(super) fn read_memories(&self, ids: &[MemoryRef]) -> Result<Decision, Error> {
+        let memories = self.existing(ids)?;
+        let mut draft = Draft::new(self);
+        let mut read = Vec::new();
+        for memory in memories {
+            let uses = draft.count_use(memory.number())?;
+            read.push(MemoryRead { links: self.links(&memory), memory, uses });
+        }
+        if self.meta.is_archived {
+            return Ok(self.answer(crate::reply::Reply::Memories(Reply::Read(read))));
+        }
+        draft.event(AuditAction::ReadMemories, None, None);
+        draft.commit(crate::reply::Reply::Memories(Reply::Read(read)))
+    }
+
+    fn links(&self, it: &Memory) -> Links {
+        Links {
+            parent: it.parent.map(|it| self.id(it)),
+            supersedes: it.supersedes.iter().map(|it| self.id(*it)).collect(),
+            superseded_by: it.superseded_by.map(|it| self.id(it)),
+        }
+    }
+
+    pub(super) fn search_memories(&self, search: &SearchMemories) -> Result<Decision, Error> {
+        let query = search.query.as_deref();
+        let mut matches = Matches::new(query);
+        self.each_signature(|it| {
+            if search.may_match(it, self.now) {
+                matches.push(it);
+            }
+        })?;
+        let uses = self.uses()?;
+        let limit = widen(search.limit);
+        let mut first = First::new(limit.saturating_add(1), search.cursor);
+        let mut total = 0_u32;
+        for (head, scores) in matches.scored() {
+            if query.is_some() && scores == (Score(0), Score(0)) {
+                continue;
+            }
+            total = total.saturating_add(1);
+            let uses = uses.of(head.number);
+            let rank = Rank::new(scores, head.importance, head.at, uses, self.now);
+            let cursor = cursor(search.order(), &head, uses, &rank);
+            first.push(Ranked { cursor, number: head.number, uses, rank });
+        }
+        let has_more = first.ranked.len() > limit;
+        first.ranked.truncate(limit);
+        let next = first.ranked.last().map(|it| it.cursor).filter(|_| has_more);
+        let mut found = Vec::new();
+        for Ranked { number, uses, rank, .. } in first.ranked {
+            let memory = self.stored(number)?.filter(|it| search.matches(it));
+            let Some(memory) = memory else { continue };
+            let snippet = memory.content.as_ref().map(|it| snippet(it, query)).unwrap_or_default();
+            found.push(FoundMemory { memory, uses, rank, snippet });
+        }
+        let reply = Reply::Found(FoundMemories { found, total, next });
+        Ok(self.answer(crate::reply::Reply::Memories(reply)))
+    }
+
+    pub(super) fn decision_log(&self, limit: u32) -> Result<Decision, Error> {
+        let mut numbers = Vec::new();
+        self.each_signature(|it| {
+            let head = &it.head;
+            if head.kind == Kind::Decision && !head.is_expired(self.now) {
+                numbers.push(head.number);
+            }
+        })?;
+        let total = narrow(numbers.len());
+        let mut text = String::new();
+        let mut count = 0_u32;
+        for number in numbers.into_iter().rev().take(widen(limit)) {
+            let Some(memory) = self.stored(number)? else { continue };
+            let decision = render::decision(self.project.as_str(), &memory);
+            if text.len().saturating_add(decision.len()) > LOG_BYTES_MAX {
+                break;
+            }
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&decision);
+            count = count.saturating_add(1);
+        }
+        let reply = Reply::DecisionLog { text, count, total };
+        Ok(self.answer(crate::reply::Reply::Memories(reply)))
+    }
+}

@@ -1,0 +1,179 @@
+//! A project that was opened: its metadata, and how its memories are read.
+
+use super::{Request, outcome, record::Meta, retries::Retry};
+use crate::{
+    Error,
+    decision::Decision,
+    kv::{Bucket, Row},
+    memories::{
+        DecisionId, Kind, Memory, MemoryId, MemoryRef, Use,
+        rows::{self, SessionUse},
+        signature::{self, Signature},
+    },
+    participant::Caller,
+    reply::Reply,
+    scope::ProjectId,
+    time::Timestamp,
+};
+
+/// How many rows of signatures are read at once.
+const ROWS_READ: u32 = 16;
+
+/// A project, on the rows of one revision.
+pub(crate) struct OpenProject<'a, B> {
+    pub(super) bucket: &'a B,
+    pub(super) project: &'a ProjectId,
+    pub(super) caller: &'a Caller,
+    pub(super) now: Timestamp,
+    /// The recorded time of a change: it never goes back.
+    pub(super) at: Timestamp,
+    pub(super) meta: Meta,
+    /// Of a request with a request id.
+    pub(super) retry: Option<Retry>,
+}
+
+impl<'a, B: Bucket> OpenProject<'a, B> {
+    pub(super) fn new(request: &Request<'a, B>, meta: Meta) -> Self {
+        Self {
+            bucket: request.bucket,
+            project: request.project,
+            caller: request.caller,
+            now: request.now,
+            at: request.now.max(meta.changed_at),
+            meta,
+            retry: None,
+        }
+    }
+
+    /// Returns the decision of a read.
+    pub(super) fn answer(&self, reply: Reply) -> Decision {
+        Decision::Answer(outcome(self.bucket.revision(), reply))
+    }
+
+    /// Rejects a change of an archived project.
+    pub(super) fn check_active(&self) -> Result<(), Error> {
+        if self.meta.is_archived {
+            return Err(Error::ProjectArchived { project: self.project.to_string() });
+        }
+        Ok(())
+    }
+
+    /// Returns the id of a memory.
+    pub(super) fn id(&self, number: u64) -> MemoryId {
+        MemoryId::new(&self.meta.origin(self.project), number)
+    }
+
+    /// Returns a stored memory, expired or not.
+    pub(super) fn stored(&self, number: u64) -> Result<Option<Memory>, Error> {
+        let bytes = self.bucket.get(&rows::memory_row(number))?;
+        bytes.map(|it| rows::decode_memory(&it)).transpose()
+    }
+
+    /// Returns the earlier versions of a memory, the oldest first.
+    pub(super) fn versions(&self, number: u64) -> Result<Vec<Memory>, Error> {
+        let bytes = self.bucket.get(&rows::versions_row(number))?;
+        bytes.map_or_else(|| Ok(Vec::new()), |it| rows::decode_versions(&it))
+    }
+
+    /// Returns what a session did; `None` if it did nothing yet.
+    pub(super) fn session(&self) -> Result<Option<SessionUse>, Error> {
+        let Some(session) = &self.caller.session else { return Ok(None) };
+        let bytes = self.bucket.get(&rows::session_row(session))?;
+        bytes.map(|it| rows::decode_session(&it)).transpose()
+    }
+
+    /// Calls `visit` for each signature.
+    pub(super) fn each_signature(
+        &self,
+        mut visit: impl FnMut(&Signature<'_>),
+    ) -> Result<(), Error> {
+        self.each_row(signature::SEGMENTS, |row, bytes| {
+            let segment = signature::segment_of(row)?;
+            signature::each_signature(segment, bytes, |it| visit(&it))
+        })
+    }
+
+    /// Returns the uses of all memories, by their numbers from 1.
+    pub(super) fn uses(&self) -> Result<Uses, Error> {
+        let mut uses = Uses(Vec::new());
+        self.each_row(rows::USES, |row, bytes| {
+            let digits = row.strip_prefix(rows::USES).unwrap_or(row);
+            let segment = u64::from_str_radix(digits, 16).map_err(crate::row::damaged)?;
+            let start = segment.saturating_mul(signature::SEGMENT);
+            uses.0.resize(usize::try_from(start).unwrap_or_default(), Use::default());
+            uses.0.extend(rows::decode_uses(bytes)?);
+            Ok(())
+        })?;
+        Ok(uses)
+    }
+
+    /// Calls `visit` for each row of a prefix.
+    fn each_row(
+        &self,
+        prefix: &str,
+        mut visit: impl FnMut(&str, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut last: Option<String> = None;
+        loop {
+            let rows: Vec<Row> = self.bucket.scan(prefix, last.as_deref(), ROWS_READ)?;
+            let count = rows.len();
+            for (row, bytes) in rows {
+                visit(&row, &bytes)?;
+                last = Some(row);
+            }
+            if u32::try_from(count).is_ok_and(|it| it < ROWS_READ) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Returns the numbers of memories by their references.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MemoryNotFound`] for the first that does not exist.
+    pub(super) fn numbers(&self, refs: &[MemoryRef]) -> Result<Vec<u64>, Error> {
+        let mut days: Vec<(DecisionId, u64)> = Vec::new();
+        if refs.iter().any(|it| matches!(it, MemoryRef::Decision(_))) {
+            self.each_signature(|it| {
+                let head = &it.head;
+                let day = DecisionId::day_of(head.created_at);
+                if head.kind == Kind::Decision {
+                    days.push((DecisionId { day, ordinal: head.ordinal }, head.number));
+                }
+            })?;
+        }
+        let number = |it: &MemoryRef| {
+            let found = match it {
+                MemoryRef::Id(id) => Some(id.number()).filter(|it| self.id(*it) == *id),
+                MemoryRef::Decision(id) => days.iter().find(|it| it.0 == *id).map(|it| it.1),
+            };
+            found.ok_or_else(|| Error::MemoryNotFound { id: it.to_string() })
+        };
+        refs.iter().map(number).collect()
+    }
+
+    /// Returns the memories of numbers.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MemoryNotFound`] for the first that does not exist, or no longer.
+    pub(super) fn existing(&self, refs: &[MemoryRef]) -> Result<Vec<Memory>, Error> {
+        let mut memories = Vec::new();
+        for (number, id) in self.numbers(refs)?.into_iter().zip(refs) {
+            let memory = self.stored(number)?.filter(|it| !it.is_expired(self.now));
+            memories.push(memory.ok_or_else(|| Error::MemoryNotFound { id: id.to_string() })?);
+        }
+        Ok(memories)
+    }
+}
+
+/// How often memories were read.
+pub(super) struct Uses(Vec<Use>);
+
+impl Uses {
+    pub(super) fn of(&self, number: u64) -> Use {
+        let place = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
+        self.0.get(place).copied().unwrap_or_default()
+    }
+}

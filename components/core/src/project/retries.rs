@@ -1,0 +1,157 @@
+//! Safe retries of changes of a project (spec 3.6): the first reply to a request with a request id is
+//! kept for the last 256 changes.
+
+use super::{open::OpenProject, rows};
+use crate::{
+    Error,
+    command::ProjectCommand,
+    decision::Decision,
+    key::RequestId,
+    kv::{Bucket, Revision},
+    memories::{Command, MemoryRef, NewMemory, Status, UpdateMemory, Value},
+    participant::Caller,
+    record::REQUESTS,
+    reply::{Outcome, Reply},
+    row::digest,
+    scope::SessionId,
+};
+
+/// The row that stores the reply to a request, and the digest of the request.
+pub(super) struct Retry {
+    row: String,
+    digest: [u8; 16],
+}
+
+impl Retry {
+    pub(super) fn new(
+        caller: &Caller,
+        id: &RequestId,
+        command: &ProjectCommand,
+    ) -> Result<Self, Error> {
+        // Participants of several sessions have one name: each session has its own request ids.
+        let session = caller.session.as_ref().map_or("", SessionId::as_str);
+        Ok(Self {
+            row: format!("{REQUESTS}{session}/{}/{}", caller.participant, id.as_str()),
+            digest: command_digest(caller, command)?,
+        })
+    }
+
+    /// Returns the row with the reply at `revision`.
+    pub(super) fn row(
+        &self,
+        revision: Revision,
+        reply: &Reply,
+    ) -> Result<(String, Vec<u8>), Error> {
+        Ok((self.row.clone(), rows::encode_answer(self.digest, revision, reply)?))
+    }
+}
+
+impl<B: Bucket> OpenProject<'_, B> {
+    /// Returns the stored reply if the same request was performed before.
+    pub(super) fn first_reply(&self) -> Result<Option<Decision>, Error> {
+        let Some(retry) = &self.retry else { return Ok(None) };
+        let Some(bytes) = self.bucket.get(&retry.row)? else { return Ok(None) };
+        let Some((revision, reply)) = rows::decode_answer(&bytes, retry.digest)? else {
+            return Ok(Some(self.show()));
+        };
+        let reply = Reply::Memories(reply);
+        Ok(Some(Decision::Answer(Outcome { revision, reply, next_expiry: None })))
+    }
+}
+
+/// Returns the digest that identifies a command of a session of the caller.
+fn command_digest(caller: &Caller, command: &ProjectCommand) -> Result<[u8; 16], Error> {
+    let session = caller.session.as_ref().map_or("", SessionId::as_str);
+    let mut parts = Parts(Vec::new());
+    match command {
+        ProjectCommand::Archive => parts.text("archive_project"),
+        ProjectCommand::Memories(Command::Add(all)) => {
+            parts.text("add_memories");
+            for it in all {
+                parts.new_memory(it);
+            }
+        }
+        ProjectCommand::Memories(Command::Update(it)) => parts.update(it),
+        ProjectCommand::Memories(Command::Supersede { id, by }) => {
+            parts.text("supersede_memory");
+            parts.ids(&[*id, *by]);
+        }
+        ProjectCommand::Memories(Command::Mark { ids, mark }) => {
+            parts.text("mark_memories");
+            parts.text(mark.as_str());
+            parts.ids(ids);
+        }
+        ProjectCommand::Memories(Command::Maintain { is_dry_run: false }) => {
+            parts.text("maintain");
+        }
+        ProjectCommand::Memories(Command::Redact { id, reason }) => {
+            parts.text("redact_memory");
+            parts.ids(&[*id]);
+            parts.text(reason.as_str());
+        }
+        _ => return Err(Error::malformed("request_id is not for this action; leave it out")),
+    }
+    digest(&(session, parts.0))
+}
+
+/// What a command says, part by part.
+struct Parts(Vec<String>);
+
+impl Parts {
+    fn text(&mut self, text: &str) {
+        self.0.push(text.to_owned());
+    }
+
+    fn optional(&mut self, text: Option<&str>) {
+        self.0.push(text.map_or_else(String::new, |it| ["=", it].concat()));
+    }
+
+    fn number(&mut self, number: Option<u64>) {
+        self.0.push(number.map_or_else(String::new, |it| it.to_string()));
+    }
+
+    fn texts(&mut self, all: &[String]) {
+        self.number(Some(all.len().try_into().unwrap_or(u64::MAX)));
+        self.0.extend(all.iter().cloned());
+    }
+
+    fn ids(&mut self, all: &[MemoryRef]) {
+        self.number(Some(all.len().try_into().unwrap_or(u64::MAX)));
+        self.0.extend(all.iter().map(ToString::to_string));
+    }
+
+    fn new_memory(&mut self, it: &NewMemory) {
+        self.0.push(it.digest());
+        self.number(Some(it.importance.into()));
+        self.optional(it.status.map(Status::as_str));
+        self.text(it.authority.as_str());
+        self.number(it.at.map(|it| it.0));
+        self.number(it.expires_at.map(|it| it.0));
+        self.ids(it.parent.as_slice());
+        self.ids(&it.supersedes);
+        self.optional(it.source.as_ref().map(|it| it.place.as_str()));
+        self.optional(it.source.as_ref().and_then(|it| it.digest.as_deref()));
+    }
+
+    fn update(&mut self, it: &UpdateMemory) {
+        self.text("update_memory");
+        self.ids(&[it.id]);
+        self.number(it.if_version.map(u64::from));
+        self.optional(it.title.as_deref());
+        self.number(it.importance.map(u64::from));
+        self.optional(it.status.map(Status::as_str));
+        self.optional(it.expires_at.map(|_| "expires"));
+        self.number(it.expires_at.flatten().map(|it| it.0));
+        self.optional(it.tags.as_ref().map(|_| "tags"));
+        self.texts(it.tags.as_deref().unwrap_or_default());
+        for (name, value) in &it.content {
+            self.text(name);
+            match value {
+                None => self.text(""),
+                Some(Value::Text(it)) => self.optional(Some(it)),
+                Some(Value::Number(it)) => self.number(Some(*it)),
+                Some(Value::Texts(all)) => self.texts(all),
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The interface `memories`.
+
+use super::{Answer, Caller, Result, perform_in_project};
+use crate::{Component, bindings::exports::shared_context::core::memories::Guest};
+
+impl Guest for Component {
+    fn add(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "add_memories", &request)
+    }
+
+    fn read(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "read_memories", &request)
+    }
+
+    fn update(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "update_memory", &request)
+    }
+
+    fn supersede(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "supersede_memory", &request)
+    }
+
+    fn mark(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "mark_memories", &request)
+    }
+
+    fn search(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "search_memories", &request)
+    }
+
+    fn rehydrate(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "rehydrate", &request)
+    }
+
+    fn maintain(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "maintain", &request)
+    }
+
+    fn decision_log(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "decision_log", &request)
+    }
+
+    fn redact(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "redact_memory", &request)
+    }
+}
