@@ -13,6 +13,8 @@
 //! there. What only the operator may do, such as
 //! `session create`, `token` or `export`, has no `--as` and is always the operator's.
 //!
+//! On a project the same rule holds, and `--in` names the session of the participant.
+//!
 //! # Invariant
 //!
 //! A credential minted for a single call is valid for one minute.
@@ -20,6 +22,7 @@
 use serde_json::json;
 
 use super::{
+    argument::SessionName,
     client::{Bearer, parse},
     problem::{Kind, Problem},
     reply::IssuedCredential,
@@ -42,6 +45,18 @@ pub(crate) struct CallerArgs {
     /// profile, else as the operator, where a command allows it]
     #[arg(long = "as", env = "SHARED_CONTEXT_AS", value_name = "PARTICIPANT")]
     participant: Option<String>,
+}
+
+/// The options that name the caller of a command about a project. A project mints no credentials:
+/// participants call it with those of a session that names it.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct ProjectCallerArgs {
+    #[command(flatten)]
+    caller: CallerArgs,
+    /// With --as: the session of the project that the participant is in [default:
+    /// the one of `SHARED_CONTEXT_SESSION` or of the profile]
+    #[arg(long = "in", value_name = "SESSION", requires = "participant")]
+    within: Option<SessionName>,
 }
 
 /// The caller of a command.
@@ -117,6 +132,23 @@ impl CallerArgs {
     /// Returns true if the credential is minted, so that it can be replaced.
     pub(crate) fn is_minted(&self) -> bool {
         self.participant.is_some()
+    }
+}
+
+impl ProjectCallerArgs {
+    /// Returns the credential for a call on a project.
+    ///
+    /// # Errors
+    ///
+    /// Nothing says in which session a participant calls, there is no admin key, or minting failed.
+    pub(crate) fn bearer(&self, server: &Server) -> Result<Bearer, Problem> {
+        let caller = self.caller.caller(server);
+        let session = match caller {
+            Caller::Participant(_) => server.session(&self.within.clone().unwrap_or_default())?,
+            // Neither is of a session that must be known here.
+            Caller::Holder(_) | Caller::Operator => String::new(),
+        };
+        caller.bearer(server, &session, Some(CALL_TTL_SECONDS))
     }
 }
 

@@ -149,6 +149,11 @@ impl Client {
         Call { body: Some(body.into()), ..self.call(Method::PATCH, path, &[]) }
     }
 
+    /// Builds a PUT request with the JSON `body`, or with none.
+    pub(crate) fn put(&self, path: &[&str], body: Option<Vec<u8>>) -> Call {
+        Call { body, ..self.call(Method::PUT, path, &[]) }
+    }
+
     /// Builds a DELETE request.
     pub(crate) fn delete(&self, path: &[&str]) -> Call {
         self.call(Method::DELETE, path, &[])

@@ -25,6 +25,7 @@ mod generate;
 mod history;
 mod inspect;
 mod mcp;
+mod memory;
 mod missing;
 mod output;
 mod packets;
@@ -32,6 +33,7 @@ mod portable;
 mod problem;
 mod profile;
 mod progress;
+mod project;
 mod redact;
 mod reply;
 mod serve;
@@ -110,6 +112,8 @@ enum Command {
     Mcp(mcp::Arguments),
     Demo(demo::Arguments),
     Session(session::Arguments),
+    Project(project::Arguments),
+    Memory(memory::Arguments),
     Token(call::TokenArguments),
     #[command(name = "ls")]
     List(entry::ListArguments),
@@ -178,6 +182,8 @@ fn run(command: Command, output: Output) -> Result<(), Problem> {
         Command::Mcp(arguments) => mcp::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments, output),
         Command::Session(arguments) => session::run(&arguments, output),
+        Command::Project(arguments) => project::run(&arguments, output),
+        Command::Memory(arguments) => memory::run(&arguments, output),
         Command::Token(arguments) => call::token(&arguments, output),
         Command::List(arguments) => entry::list(&arguments, output),
         Command::Get(arguments) => entry::get(&arguments, output),
@@ -257,30 +263,33 @@ mod tests {
         check(&command());
     }
 
-    /// The commands about a session that are always the operator's.
+    /// The commands about a session or a project that are always the operator's, or have no choice
+    /// of the caller because `--as` means something else there.
     const OF_OPERATOR: &[&str] = &[
         "token",
         "inspect",
         "export",
         "create",
-        "update",
+        "update session",
         "archive",
         "delete session",
+        "delete project",
         "revoke",
         "audit",
+        "mark memory",
     ];
 
     /// The commands that name their session by an option, and only if they need one.
     const BY_OPTION: &[&str] = &["compact"];
 
-    /// Checks that a command about a session takes `--as`, or is the operator's.
+    /// Checks that a command about a session or a project takes `--as`, or is the operator's.
     #[test]
     fn every_command_about_a_session_follows_one_rule() {
         fn check(command: &clap::Command, parent: &str) {
             let name = command.get_name();
             let is_about = command
                 .get_positionals()
-                .any(|it| matches!(it.get_id().as_str(), "session" | "id"))
+                .any(|it| matches!(it.get_id().as_str(), "session" | "id" | "project"))
                 || BY_OPTION.contains(&name);
             let option = command.get_arguments().find(|it| it.get_long() == Some("as"));
             let is_caller = option.is_some_and(|it| it.get_id() == "participant");

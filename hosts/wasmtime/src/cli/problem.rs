@@ -66,6 +66,11 @@ impl Problem {
         let next = match &*failure.code {
             "SESSION_NOT_FOUND" => Some("`shared-context session list` shows those that exist"),
             "SESSION_EXISTS" => Some("`shared-context session show ID` shows it"),
+            "PROJECT_NOT_FOUND" => Some("`shared-context project list` shows those that exist"),
+            "PROJECT_EXISTS" => Some("`shared-context project show PROJECT` shows it"),
+            "MEMORY_NOT_FOUND" => {
+                Some("`shared-context memory search PROJECT` shows those there are")
+            }
             "SNAPSHOT_NOT_FOUND" | "SNAPSHOT_EXISTS" | "SNAPSHOT_LIMIT" => {
                 Some("`shared-context snapshot list SESSION` shows those there are")
             }

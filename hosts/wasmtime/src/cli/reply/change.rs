@@ -36,6 +36,8 @@ pub(crate) struct Commit {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct ChangesPage {
     changes: Vec<Change>,
+    next_since: u64,
+    has_more: bool,
 }
 
 /// Reply of `audit`.
@@ -44,6 +46,13 @@ pub(crate) struct AuditPage {
     pub(crate) records: Vec<Change>,
     pub(crate) oldest: Option<u64>,
     pub(crate) next_after: Option<u64>,
+}
+
+impl ChangesPage {
+    /// Returns the revision after which there are more changes.
+    pub(crate) fn next(&self) -> Option<u64> {
+        self.has_more.then_some(self.next_since)
+    }
 }
 
 impl Change {

@@ -7,7 +7,10 @@ mod change;
 mod context;
 mod entry;
 mod history;
+mod memories;
+mod memory_change;
 mod packets;
+mod project;
 mod session;
 mod snapshot;
 #[cfg(test)]
@@ -21,7 +24,12 @@ pub(crate) use self::{
     context::AssembledReply,
     entry::{DeleteReply, Entry, Listing, ReadReply, RedactReply, RedactRoundsReply, WriteReply},
     history::History,
+    memories::{DecisionLog, FoundMemories, ReadMemories, Rehydrated, memories},
+    memory_change::{
+        AddedMemories, Maintained, MarkedMemories, RedactedMemory, SupersededMemory, UpdatedMemory,
+    },
     packets::{PacketRead, PacketWritten},
+    project::{Project, Projects},
     session::{CreatedSession, Inspection, IssuedCredential, Session, Sessions},
     snapshot::{
         DeleteSnapshotReply, Diff, ReadSnapshotReply, RestoreReply, SnapshotInfo, Snapshots,

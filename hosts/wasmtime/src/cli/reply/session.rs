@@ -126,7 +126,7 @@ impl Human for CreatedSession {
 }
 
 /// Formats properties, one per line.
-fn facts(facts: &[(&str, String)]) -> String {
+pub(super) fn facts(facts: &[(&str, String)]) -> String {
     facts.iter().fold(String::new(), |mut text, (name, value)| {
         let _ = writeln!(text, "{DIMMED}{name:<13}{DIMMED:#}{value}");
         text

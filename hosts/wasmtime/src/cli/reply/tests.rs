@@ -263,3 +263,105 @@ fn missing_context_is_a_table_with_answers() {
     let none = shown(r#"{"action":"list_missing"}"#, r#"{"missing":[],"open":0,"revision":4}"#);
     assert!(none.starts_with("nothing here"), "{none}");
 }
+
+/// Formats the reply to a call on a project.
+fn told<T: DeserializeOwned + Human>(reply: &str) -> String {
+    let reply: T = serde_json::from_str(reply).unwrap();
+    anstream::adapter::strip_str(&reply.human(OUTPUT)).to_string()
+}
+
+#[test]
+fn a_project_tells_its_numbers() {
+    let reply = r#"{"project_id":"webshop","incarnation":1,"credential_epoch":1,
+        "created_at":"2026-02-20T14:30:00Z","changed_at":"2026-02-20T14:31:00.5Z",
+        "is_archived":false,"memories_max":10000,"memory_count":1,"memory_bytes":2049,
+        "session_count":2,"revision":13}"#;
+    insta::assert_snapshot!(told::<Project>(reply));
+    let list = format!(r#"{{"projects":[{reply}],"next_after":null}}"#);
+    insta::assert_snapshot!(told::<Projects>(&list));
+}
+
+#[test]
+fn added_memories_show_their_warnings() {
+    insta::assert_snapshot!(told::<AddedMemories>(
+        r#"{"memories":[{"memory_id":"e2f1c0aa-51d4-8c1e-9a3b-000000000007",
+        "decision_id":"DEC-2026-02-20-001","version":1,"is_new":true,"warnings":[
+        {"code":"UNVERIFIED","message":"an orchestrator must confirm it"}]},
+        {"memory_id":"e2f1c0aa-51d4-8c1e-9a3b-000000000003","version":2,"is_new":false,
+        "warnings":[]}],"revision":13}"#
+    ));
+}
+
+const DECISION: &str = r#""memory_id":"e2f1c0aa-51d4-8c1e-9a3b-000000000007",
+    "decision_id":"DEC-2026-02-20-001","memory_type":"decision","title":"PostgreSQL\u001b[2J",
+    "tags":["storage","orders"],"importance":8,"timestamp":"2026-02-20T14:30:00Z",
+    "agent_id":"orchestrator","session_id":"ticket-7","is_verified":true,"is_archived":false,
+    "access_count":3"#;
+
+#[test]
+fn found_memories_are_a_table() {
+    let part = r#""snippet":"Orders are in PostgreSQL.","score":0.6125"#;
+    let list = format!(
+        r#"{{"memories":[{{{DECISION},{part}}}],"total":4,"next_cursor":"c","revision":13}}"#
+    );
+    insta::assert_snapshot!(told::<FoundMemories>(&list));
+    let none = told::<FoundMemories>(r#"{"memories":[],"total":0,"revision":13}"#);
+    assert_eq!(none, "nothing found\n");
+}
+
+#[test]
+fn a_memory_is_shown_with_what_it_says_and_where_it_comes_from() {
+    let rest = r#""version":2,"created_at":"2026-02-20T14:30:00Z",
+        "changed_at":"2026-02-20T14:31:00Z","changed_by":"admin","is_marked_for_deletion":true,
+        "supersedes":["DEC-2026-02-19-001"],"authority":"model""#;
+    let content = r#""content":{"alternatives_considered":["SQLite, which has one writer",
+        "Files"],"decision":"Orders are in PostgreSQL.","rationale":"Transactions."}"#;
+    let whole = format!(r#"{{"memories":[{{{DECISION},{content},{rest}}}],"revision":13}}"#);
+    insta::assert_snapshot!(told::<ReadMemories>(&whole));
+    let redacted = r#""redacted":{"digest":"sha256:00ff","reason":"held a password"}"#;
+    let redacted = format!(r#"{{"memories":[{{{DECISION},{rest},{redacted}}}],"revision":13}}"#);
+    insta::assert_snapshot!(told::<ReadMemories>(&redacted));
+}
+
+#[test]
+fn a_change_of_memories_is_told_in_a_line() {
+    let id = "e2f1c0aa-51d4-8c1e-9a3b-000000000007";
+    let updated =
+        told::<UpdatedMemory>(&format!(r#"{{"memory_id":"{id}","version":2,"revision":9}}"#));
+    assert_eq!(updated, format!("✓ {id} version 2 written, revision 9\n"));
+    let reply = format!(r#"{{"memory_id":"{id}","superseded_by":"b","revision":9}}"#);
+    assert_eq!(
+        told::<SupersededMemory>(&reply),
+        format!("✓ b holds in place of {id}, revision 9\n")
+    );
+    let reply = format!(r#"{{"memory_ids":["{id}"],"mark":"verified","revision":9}}"#);
+    assert_eq!(
+        told::<MarkedMemories>(&reply),
+        format!("✓ 1 memory marked as verified, revision 9\n  {id}\n")
+    );
+    let reply = format!(r#"{{"memory_id":"{id}","digests":["sha256:00ff"],"revision":9}}"#);
+    insta::assert_snapshot!(told::<RedactedMemory>(&reply));
+}
+
+#[test]
+fn maintenance_is_a_table() {
+    let reply = r#"{"actions":[{"action":"ARCHIVED","memory_id":"e2f1c0aa-51d4-8c1e-9a3b-000000000007",
+        "rule":"resolved_issue"}],"has_more":false,"dry_run":true,"revision":9}"#;
+    insta::assert_snapshot!(told::<Maintained>(reply));
+    let none = r#"{"actions":[],"has_more":false,"dry_run":false,"revision":9}"#;
+    assert_eq!(told::<Maintained>(none), "nothing to do, revision 9\n");
+}
+
+#[test]
+fn what_a_session_is_not_told_is_counted() {
+    let reply = r##"{"text":"# webshop\n","tokens":1234,"max_tokens":20000,
+        "parts":[{"part":"key_decisions","tokens":9,"memory_ids":["a","b"]}],
+        "omitted":[{"memory_id":"c","reason":"over_budget","tokens":900}],"unverified":2,
+        "continuity":{"sessions_in_project":1},"revision":9}"##;
+    let told: Rehydrated = serde_json::from_str(reply).unwrap();
+    assert_eq!(
+        told.summary(),
+        "1,234 of 20,000 tokens, 2 memories; 1 too large for the rest; 2 unverified, see \
+         --unverified"
+    );
+}
