@@ -10,6 +10,7 @@ mod databases;
 mod durable;
 mod full_rounds;
 mod http;
+mod memories;
 mod memory;
 mod report;
 mod rounds;
@@ -63,6 +64,8 @@ enum Section {
     Store,
     /// Assembled contexts: the evidence they hold (with --data), the prefix they reuse, their cost.
     Context,
+    /// Memories of a project: a search, a beginning, and what a search finds (with --data).
+    Memories,
     /// A round of a thousand deltas, and the worst rounds that are accepted.
     Rounds,
     /// Latency over HTTP.
@@ -107,6 +110,9 @@ fn run(args: &Args) -> Result<()> {
     }
     if wants(Section::Context) {
         context::measure(&mut report, args.data.as_deref())?;
+    }
+    if wants(Section::Memories) {
+        memories::measure(&mut report, args.data.as_deref())?;
     }
     if wants(Section::Rounds) {
         rounds::measure(&mut report)?;

@@ -97,6 +97,7 @@ def mcp() -> None:
             "context_session",
             *(f"delta_rounds_{name}" for name in ["read", "propose", "manage"]),
             *(f"context_packets{name}" for name in ["", "_manage"]),
+            *(f"memories{name}" for name in ["", "_manage"]),
         ],
         [tool["name"] for tool in tools],
     )

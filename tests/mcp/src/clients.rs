@@ -1,9 +1,10 @@
 //! The official clients. Each runs the interaction cycle of spec 10 in a script of its language;
-//! the one in Python also hands a packet to a worker.
+//! the one in Python also hands a packet to a worker, and what a team knows to a later session.
 
 use std::process::Command;
 
-use shared_context_system::program;
+use serde_json::json;
+use shared_context_system::{Client, program};
 
 use crate::{
     Test, Verdict,
@@ -41,15 +42,39 @@ pub(crate) fn tests() -> Vec<Test> {
         let name = format!("python::packets-{version}");
         Test::new(name, move |programs, _| run_cycle(programs.python("packets.py"), &[version]))
     });
-    RUNS.iter().map(test).chain(packets).collect()
+    let memories = ["2026-07-28", "2025-11-25"].map(|version| {
+        let name = format!("python::memories-{version}");
+        Test::new(name, move |programs, _| run_memories(programs.python("memories.py"), version))
+    });
+    RUNS.iter().map(test).chain(packets).chain(memories).collect()
 }
 
-/// Runs a script against a host of its own, and counts its checks.
+/// Runs a script in two sessions of one project on a host of its own.
+fn run_memories(mut script: Command, version: &str) -> Verdict {
+    let host = TestHost::start();
+    let admin = Client::new(host.url(), &host.admin_key);
+    let created = admin.send("PUT", "/v1/projects/webshop", None);
+    if created.status != 201 {
+        return Err(format!("the project was not created: {created:?}"));
+    }
+    let config = json!({"project": "webshop", "tools": ["memories"]});
+    let [first, later] = ["webshop-1", "webshop-2"].map(|it| admin.create_session(it, &config));
+    script.arg(version).env("SHARED_CONTEXT_URL", host.url());
+    script.env("SHARED_CONTEXT_TOKEN", first.credential()).env("LATER_TOKEN", later.credential());
+    count(script)
+}
+
+/// Runs a script against a host of its own.
 fn run_cycle(mut script: Command, arguments: &[&str]) -> Verdict {
     let host = TestHost::start();
     script.args(arguments);
     script.envs(host.environment()).env("SESSION", SESSION).env("PROGRAM", program::path());
     script.env("HOST_KEEPS", if Host::chosen()?.keeps_state() { "yes" } else { "no" });
+    count(script)
+}
+
+/// Runs a script, and counts its checks.
+fn count(script: Command) -> Verdict {
     let output = run(script)?.success()?;
     let checks = output.lines().filter(|it| it.starts_with("ok ")).count();
     Ok(format!("{checks} checks"))

@@ -62,6 +62,7 @@ fn matches(path: &str) -> impl Iterator<Item = (Operation, Vec<(&'static str, &s
         for expected in operation.template.split('/') {
             let segment = given.next()?;
             match parameter_name(expected) {
+                Some(MEMORY) if is_fixed(operation.template, segment) => return None,
                 Some(name) if !segment.is_empty() => values.push((name, segment)),
                 _ if expected == segment => {}
                 _ => return None,
@@ -69,6 +70,15 @@ fn matches(path: &str) -> impl Iterator<Item = (Operation, Vec<(&'static str, &s
         }
         given.next().is_none().then_some((operation, values))
     })
+}
+
+/// Parameter that is the id of a memory. Unlike the id of a session, it is never the name of a route.
+const MEMORY: &str = "id";
+
+/// Returns whether there is a route with `segment` where `template` has the id of a memory.
+fn is_fixed(template: &str, segment: &str) -> bool {
+    let fixed = template.replace("{id}", segment);
+    operations().any(|it| it.template == fixed)
 }
 
 /// Returns the name of the parameter if `segment` of a template is one.
@@ -219,6 +229,20 @@ mod tests {
         );
         let is_offered = |it| it != Endpoint::ImportSession;
         assert_eq!(allow("/v1/sessions/import", is_offered), "GET, HEAD, PATCH, DELETE, OPTIONS");
+    }
+
+    /// `PATCH .../memories/search` was taken for a change of the memory with the id `search`.
+    #[test]
+    fn a_memory_never_has_the_name_of_a_route() {
+        let search = "/v1/projects/a/memories/search";
+        assert_eq!(allow(search, |_| true), "POST, OPTIONS");
+        let found = find(search, &Method::PATCH).unwrap();
+        assert_eq!(
+            (found.template, found.operation),
+            ("/v1/projects/{project}/memories/search", None)
+        );
+        let found = find("/v1/projects/a/memories/DEC-2026-03-02-001", &Method::PATCH).unwrap();
+        assert_eq!(found.value("id").unwrap(), "DEC-2026-03-02-001");
     }
 
     #[test]

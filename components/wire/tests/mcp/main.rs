@@ -35,6 +35,8 @@ mod listen_ends;
 #[cfg(test)]
 mod log;
 #[cfg(test)]
+mod memories;
+#[cfg(test)]
 mod packets;
 #[cfg(test)]
 mod prompts;

@@ -118,7 +118,7 @@
 
   (func (export "shared-context:core/tool@0.1.0#invoke")
     (param $scope i32) (param $scope_length i32)
-    (param i32 i32 i32 i64 i64 i32 i32)
+    (param i32 i32 i32 i64 i64 i32 i32 i32 i32 i32)
     (param $request i32) (param $request_length i32)
     (result i32)
     (local $what i32) (local $bucket i32)

@@ -119,9 +119,12 @@ impl RawStep {
                 Some(_) => self.new_credentials_keys()?,
                 None => None,
             },
+            credential: match self.participant {
+                Some(_) => self.credential.take(),
+                None => None,
+            },
             participant: self.participant.take(),
             scope: self.scope(),
-            credential: self.credential.take(),
             headers: self.headers.take().unwrap_or_default(),
             body: match (self.body.take(), self.raw.take()) {
                 (None, raw) => raw.map(Body::Raw),

@@ -1,0 +1,188 @@
+//! Memories: what a search, a beginning and an addition cost through a fresh component, and how often
+//! a search finds what answers a question.
+
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use serde_json::{Value, json};
+use shared_context_codec::{Caller, invoke};
+use shared_context_core::{
+    memory_kv::MemoryKv,
+    port::{NoTokenizer, Ports},
+};
+use shared_context_wasmtime::{Component, ComponentOptions, Host};
+
+use crate::{
+    report::Report,
+    rules::{NoOp, cpu_micros_of},
+};
+
+const SCOPE: &str = "project/bench";
+/// Number of measurements per figure.
+const TIMES: usize = 30;
+/// Memories that are added in one request.
+const BATCH: usize = 500;
+/// Different words of the texts.
+const WORDS: u64 = 4_000;
+
+/// Measures the cost, and with `data` the searches.
+pub(crate) fn measure(report: &mut Report, data: Option<&Path>) -> Result<()> {
+    cost(report, 1_000, [1.0, 10.0])?;
+    cost(report, 10_000, [5.0, 10.0])?;
+    match data {
+        Some(file) => found(report, file),
+        None => {
+            report.note("questions about distilled facts: skipped, it needs --data FILE");
+            Ok(())
+        }
+    }
+}
+
+/// Measures requests on a project of `count` memories; `limits` are those of a search and a beginning.
+fn cost(report: &mut Report, count: usize, limits: [f64; 2]) -> Result<()> {
+    report.section(&format!("{count} memories, fresh instance, storage in memory (CPU, ms)"));
+    let component = Component::new(&ComponentOptions::default())?;
+    let host = Host::new(MemoryKv::default(), NoOp, NoOp);
+    let (admin, lead) = (Caller::trusted("admin"), Caller::trusted("orchestrator"));
+    let refused = Cell::new(0_u32);
+    let ask = |who: &Caller, request: &Value| {
+        let answer = component.invoke(&host, SCOPE, who, request.to_string().as_bytes());
+        refused.set(refused.get() + u32::from(answer.is_err()));
+    };
+    let median = |request: &dyn Fn(usize) -> Value| {
+        let once = |nth| {
+            let request = request(nth);
+            cpu_micros_of(|| ask(&lead, &request)) / 1_000.0
+        };
+        let mut all: Vec<f64> = (0..TIMES).map(once).collect();
+        all.sort_by(f64::total_cmp);
+        all.get(TIMES / 2).copied().unwrap_or_default()
+    };
+    ask(&admin, &json!({"action": "create_project", "memories_max": 50_000}));
+    for nth in 0..count / BATCH {
+        let memories: Vec<Value> = (0..BATCH).map(|it| memory(nth * BATCH + it)).collect();
+        ask(&lead, &json!({"action": "add_memories", "memories": memories}));
+    }
+    let queries = ["word1 word77 word300", "word12 word2000", "word5"];
+    let query = |nth: usize| queries.get(nth % queries.len()).copied().unwrap_or_default();
+    let search = median(&|nth| json!({"action": "search_memories", "query": query(nth)}));
+    let begin = median(&|_| json!({"action": "rehydrate"}));
+    let add = median(&|nth| json!({"action": "add_memories", "memories": [memory(count + nth)]}));
+    let [search_limit, begin_limit] = limits;
+    for (name, figure, limit) in
+        [("search", search, search_limit), ("rehydrate", begin, begin_limit)]
+    {
+        report.goal(name, format!("{figure:7.2}"), &format!("under {limit}"), figure < limit);
+    }
+    report.line("add one", format!("{add:7.2}"));
+    ensure!(refused.get() == 0, "{} of the measured requests were refused", refused.get());
+    Ok(())
+}
+
+/// Returns a memory of about 60 words; frequent words are frequent as in a text.
+fn memory(nth: usize) -> Value {
+    let mut seed = u64::try_from(nth).unwrap_or_default().wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mut words = |count: usize| {
+        let word = |_| {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let word = (seed >> 33) % WORDS;
+            format!("word{}", word * word / WORDS)
+        };
+        (0..count).map(word).collect::<Vec<_>>().join(" ")
+    };
+    json!({
+        "memory_type": "learning", "title": words(8), "importance": 1 + nth % 10,
+        "tags": ["bench"], "content": {"lesson": words(50)},
+    })
+}
+
+/// Asks the questions of conversations in the format of `LoCoMo` about their distilled facts, each a
+/// memory: how often the first, one of five or one of ten found memories holds the answer.
+fn found(report: &mut Report, file: &Path) -> Result<()> {
+    report.section("Questions about distilled facts, one project for each conversation");
+    let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let all: Value = serde_json::from_slice(&bytes)?;
+    let mut counts = [0_u32; 3];
+    let (mut questions, mut reciprocal) = (0_u32, 0.0);
+    for conversation in all.as_array().context("the data is not a list of conversations")? {
+        let kv = MemoryKv::default();
+        let evidence = add_facts(&kv, conversation)?;
+        for question in list(&conversation["qa"]) {
+            let wanted = texts(&question["evidence"]);
+            let answers = |id: &str| evidence.get(id).is_some_and(|it| !it.is_disjoint(&wanted));
+            if !evidence.keys().any(|it| answers(it)) {
+                continue;
+            }
+            questions += 1;
+            let search = json!({
+                "action": "search_memories", "query": question["question"], "limit": 100,
+            });
+            let reply = ask_core(&kv, &search)?;
+            let place = list(&reply["memories"])
+                .iter()
+                .position(|it| it["memory_id"].as_str().is_some_and(answers));
+            let Some(place) = place else { continue };
+            for (count, within) in counts.iter_mut().zip([1, 5, 10]) {
+                *count += u32::from(place < within);
+            }
+            reciprocal += 1.0 / f64::from(u32::try_from(place + 1)?);
+        }
+    }
+    ensure!(questions > 0, "{} has no question with evidence", file.display());
+    let percent = |count: u32| f64::from(count) * 100.0 / f64::from(questions);
+    let [first, five, ten] = counts.map(percent);
+    for (name, figure, goal) in
+        [("the first", first, 48.0), ("one of five", five, 68.0), ("one of ten", ten, 75.0)]
+    {
+        let shown = format!("{figure:6.1} %");
+        report.goal(name, shown, &format!("at least {goal} %"), figure >= goal);
+    }
+    let rank = reciprocal / f64::from(questions);
+    report.goal("mean reciprocal rank", format!("{rank:6.3}"), "at least 0.57", rank >= 0.57);
+    Ok(())
+}
+
+/// Adds the facts of a conversation. Returns for each memory the turns that it comes from.
+fn add_facts(kv: &MemoryKv, conversation: &Value) -> Result<BTreeMap<String, BTreeSet<String>>> {
+    ask_core(kv, &json!({"action": "create_project"}))?;
+    let mut evidence: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let sessions = conversation["observation"].as_object().into_iter().flatten();
+    let speakers = sessions.flat_map(|(_, it)| it.as_object().into_iter().flatten());
+    for (speaker, facts) in speakers {
+        for fact in list(facts) {
+            let add = json!({"action": "add_memories", "memories": [{
+                "memory_type": "learning", "title": speaker, "content": {"lesson": fact[0]},
+            }]});
+            let reply = ask_core(kv, &add)?;
+            let id = reply["memories"][0]["memory_id"].as_str().unwrap_or_default();
+            evidence.entry(id.to_owned()).or_default().extend(texts(&fact[1]));
+        }
+    }
+    Ok(evidence)
+}
+
+fn ask_core(kv: &MemoryKv, request: &Value) -> Result<Value> {
+    let ports = Ports { kv, clock: &NoOp, log: &NoOp, tokenizer: &NoTokenizer };
+    let reply = invoke(&ports, SCOPE, &Caller::trusted("admin"), request.to_string().as_bytes());
+    let reply = reply.map_err(|failure| anyhow!("{failure}"))?;
+    Ok(serde_json::from_slice(&reply.body)?)
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Returns a text, or the texts of a list.
+fn texts(value: &Value) -> BTreeSet<String> {
+    let one = value.as_str().map(str::to_owned);
+    one.into_iter()
+        .chain(list(value).iter().filter_map(|it| it.as_str().map(str::to_owned)))
+        .collect()
+}
