@@ -34,13 +34,11 @@ const WORDS: u64 = 4_000;
 pub(crate) fn measure(report: &mut Report, data: Option<&Path>) -> Result<()> {
     cost(report, 1_000, [1.0, 10.0])?;
     cost(report, 10_000, [5.0, 10.0])?;
-    match data {
-        Some(file) => found(report, file),
-        None => {
-            report.note("questions about distilled facts: skipped, it needs --data FILE");
-            Ok(())
-        }
+    if let Some(file) = data {
+        return found(report, file);
     }
+    report.note("questions about distilled facts: skipped, it needs --data FILE");
+    Ok(())
 }
 
 /// Measures requests on a project of `count` memories; `limits` are those of a search and a beginning.
@@ -125,8 +123,10 @@ fn found(report: &mut Report, file: &Path) -> Result<()> {
                 "action": "search_memories", "query": question["question"], "limit": 100,
             });
             let reply = ask_core(&kv, &search)?;
-            let place = list(&reply["memories"])
-                .iter()
+            let found = reply.get("memories").and_then(Value::as_array);
+            let place = found
+                .into_iter()
+                .flatten()
                 .position(|it| it["memory_id"].as_str().is_some_and(answers));
             let Some(place) = place else { continue };
             for (count, within) in counts.iter_mut().zip([1, 5, 10]) {
@@ -161,8 +161,9 @@ fn add_facts(kv: &MemoryKv, conversation: &Value) -> Result<BTreeMap<String, BTr
                 "memory_type": "learning", "title": speaker, "content": {"lesson": fact[0]},
             }]});
             let reply = ask_core(kv, &add)?;
-            let id = reply["memories"][0]["memory_id"].as_str().unwrap_or_default();
-            evidence.entry(id.to_owned()).or_default().extend(texts(&fact[1]));
+            let id = reply.pointer("/memories/0/memory_id").and_then(Value::as_str);
+            let id = id.unwrap_or_default().to_owned();
+            evidence.entry(id).or_default().extend(texts(&fact[1]));
         }
     }
     Ok(evidence)

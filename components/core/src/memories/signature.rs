@@ -1,8 +1,8 @@
 //! Signatures: what a search needs of a memory, in the row of its segment (decision 0050).
 //!
 //! A signature has the memory's kind, states and times, digests of its tags, its writer and its
-//! session, and the words of its title and content with their counts. The signatures of 64 memories are one row, so that a search
-//! reads few rows, and a change writes one.
+//! session, and the words of its title (with its tags) and of its content with their counts. The
+//! signatures of 64 memories are one row, so that a search reads few rows, and a change writes one.
 //!
 //! Digests of tags, participants and sessions have 32 bits: who compares them checks the memory itself.
 
@@ -94,7 +94,7 @@ impl Signature<'_> {
         self.tags.chunks_exact(4).any(|it| it == tag.to_le_bytes())
     }
 
-    /// Returns the counted words of the title.
+    /// Returns the counted words of the title and the tags.
     pub(crate) fn title(&self) -> impl Iterator<Item = counted::Counted> {
         numbers(self.title)
     }
@@ -186,7 +186,9 @@ fn each(row: &[u8], mut visit: impl FnMut(&[u8]) -> Result<(), Error>) -> Result
 fn encode(it: &Memory) -> Vec<u8> {
     let mut reader = Reader::default();
     let text = it.content.as_ref().map(Content::text).unwrap_or_default();
-    let (title, title_words) = counted::count(&mut reader, &it.title);
+    // A tag counts as a word of the title: who searches need not know which words are tags.
+    let named = format!("{} {}", it.title, it.tags.join(" "));
+    let (title, title_words) = counted::count(&mut reader, &named);
     let (content, content_words) = counted::count(&mut reader, &text);
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     let flags = flag(it.is_verified, VERIFIED)

@@ -5,7 +5,7 @@ use shared_context_core::memories::{Kind, Rank, SearchMemories};
 
 use crate::{
     DAY, ORCHESTRATOR, START, add, at, find, important,
-    random::{self, Stored, WORDS},
+    random::{self, Stored, TAGS, WORDS},
     read, search, state, words,
 };
 
@@ -55,7 +55,7 @@ proptest! {
     #[test]
     fn the_rank_is_that_of_the_formula(
         all in random::some(16),
-        mut query in vec(select(&WORDS[..]), 1..4),
+        mut query in vec(select([&WORDS[..], &TAGS[..]].concat()), 1..4),
         kind in proptest::option::weighted(0.3, select(&Kind::ALL[..])),
     ) {
         let (host, all) = random::stored(all);
@@ -65,7 +65,9 @@ proptest! {
         query.dedup();
         let is_meant = |it: &&Stored| !it.it.is_archived && kind.is_none_or(|kind| kind == it.it.kind);
         let all: Vec<&Stored> = all.iter().filter(is_meant).collect();
-        let titles: Vec<Vec<&str>> = all.iter().map(|it| it.it.title.split(' ').collect()).collect();
+        // A tag counts as a word of the title.
+        let titles = all.iter().map(|it| it.it.title.split(' ').chain(it.it.tags.clone()).collect());
+        let titles: Vec<Vec<&str>> = titles.collect();
         let texts: Vec<Vec<&str>> =
             all.iter().map(|it| it.words.iter().map(String::as_str).collect()).collect();
         let scores: Vec<(f64, f64)> =

@@ -83,16 +83,16 @@ proptest! {
 }
 
 #[test]
-fn a_query_finds_words_in_titles_and_contents() {
+fn a_query_finds_words_in_titles_tags_and_contents() {
     let host = project();
     add(&host, ORCHESTRATOR, learning("Connection pools", "They run dry at night"));
     add(&host, ORCHESTRATOR, issue("Login", Severity::High));
     let new = tagged(&["pool"], state("Release", 5));
     add(&host, ORCHESTRATOR, new);
     for (query, found) in [
-        ("POOL", vec!["Connection pools"]),
+        ("POOL", vec!["Connection pools", "Release"]),
         ("running at nights", vec!["Connection pools"]),
-        ("login or pools", vec!["Connection pools", "Login"]),
+        ("login or pools", vec!["Connection pools", "Login", "Release"]),
         ("work", vec!["Login"]),
         ("unknown", vec![]),
         ("of the", vec![]),
