@@ -142,6 +142,9 @@ fn details(error: &Error) -> Option<String> {
             current_revision: Some(*current_revision),
             ..Members::default()
         },
+        Error::MemoryConflict { current_version, .. } => {
+            Members { current_version: Some(u64::from(*current_version)), ..Members::default() }
+        }
         Error::StoreFull { over, largest } => {
             let short = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
             let (limit, actual, unit) = match over {
