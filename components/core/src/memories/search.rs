@@ -7,14 +7,14 @@ use super::{
     memory::Memory,
     rank::Rank,
     rows::Use,
-    signature::{Head, Signature, digest},
+    signature::{Brief, Signature, digest},
 };
 use crate::{
     Error,
-    count::narrow,
+    count::{narrow, widen},
     text::{
         Score,
-        counted::{self, Counted, Hit},
+        counted::{self, Hit},
         words::Reader,
     },
     time::Timestamp,
@@ -98,12 +98,11 @@ pub fn check_query(member: &str, text: Option<&str>) -> Result<(), Error> {
 }
 
 /// The memories that may match, with the words of the query that they have.
-#[derive(Debug, Default)]
-pub(crate) struct Matches {
-    terms: Vec<u32>,
-    /// A bit for the last eight digits of each term: most words are no term.
-    filter: [u64; 4],
-    heads: Vec<Head>,
+#[derive(Debug)]
+pub(crate) struct Matches<'a> {
+    /// The words of the query, sorted.
+    terms: &'a [u32],
+    briefs: Vec<Brief>,
     titles: Field,
     contents: Field,
 }
@@ -115,69 +114,41 @@ struct Field {
     hits: Vec<Hit>,
 }
 
-impl Matches {
-    /// Prepares to look for the words of `query`.
-    pub(crate) fn new(query: Option<&str>) -> Self {
-        let terms = counted::terms(&mut Reader::default(), query.unwrap_or_default());
-        let mut filter = [0; 4];
-        for term in &terms {
-            let (word, bit) = bit(*term);
-            if let Some(it) = filter.get_mut(word) {
-                *it |= bit;
-            }
-        }
-        Self { terms, filter, ..Self::default() }
+impl<'a> Matches<'a> {
+    /// Prepares to look for `terms` in at most `most` memories.
+    pub(crate) fn new(terms: &'a [u32], most: u32) -> Self {
+        // A vector that grows copies itself, and most of the time of a search goes into memory.
+        let briefs = Vec::with_capacity(widen(most));
+        Self { terms, briefs, titles: Field::default(), contents: Field::default() }
     }
 
     /// Adds a memory.
     pub(crate) fn push(&mut self, it: &Signature<'_>) {
-        let text = narrow(self.heads.len());
-        self.heads.push(it.head.clone());
-        let (terms, filter) = (&self.terms, &self.filter);
-        self.titles.push((terms, filter), text, it.title_words, it.title());
-        self.contents.push((terms, filter), text, it.content_words, it.content());
+        let text = narrow(self.briefs.len());
+        self.briefs.push(it.head.brief());
+        self.titles.push(self.terms, text, it.title_words, it.title);
+        self.contents.push(self.terms, text, it.content_words, it.content);
     }
 
     /// Returns each memory, with the scores of its title and its content.
-    pub(crate) fn scored(self) -> Vec<(Head, (Score, Score))> {
+    pub(crate) fn scored(self) -> impl Iterator<Item = (Brief, (Score, Score))> {
         let titles = self.titles.scores(self.terms.len());
         let contents = self.contents.scores(self.terms.len());
-        self.heads.into_iter().zip(titles.into_iter().zip(contents)).collect()
+        self.briefs.into_iter().zip(titles.into_iter().zip(contents))
     }
 }
 
 impl Field {
-    fn push(
-        &mut self,
-        (terms, filter): (&[u32], &[u64; 4]),
-        text: u32,
-        length: u32,
-        words: impl Iterator<Item = Counted>,
-    ) {
+    fn push(&mut self, terms: &[u32], text: u32, length: u32, words: &[[u8; 4]]) {
         self.lengths.push(length);
-        if terms.is_empty() {
-            return;
-        }
-        for counted in words {
-            let word = counted::word_of(counted);
-            let (place, bit) = bit(word);
-            if filter.get(place).is_none_or(|it| it & bit == 0) {
-                continue;
-            }
-            if let Ok(term) = terms.binary_search(&word) {
-                self.hits.push(Hit { text, term: narrow(term), count: counted & 0xFF });
-            }
-        }
+        counted::each_common(words, terms, |term, count| {
+            self.hits.push(Hit { text, term: narrow(term), count });
+        });
     }
 
     fn scores(&self, terms: usize) -> Vec<Score> {
         counted::scores(&self.lengths, terms, &self.hits)
     }
-}
-
-/// Returns where a filter has the bit of a word.
-fn bit(word: u32) -> (usize, u64) {
-    (usize::try_from(word >> 6 & 3).unwrap_or_default(), 1 << (word & 63))
 }
 
 /// A memory in the order of a search.
@@ -190,16 +161,16 @@ pub(crate) struct Ranked {
 }
 
 /// Returns the place of a memory in the order of `sort`.
-pub(crate) fn cursor(sort: Sort, head: &Head, uses: Use, rank: &Rank) -> Cursor {
-    let severity = Severity::ALL.into_iter().position(|it| Some(it) == head.severity);
+pub(crate) fn cursor(sort: Sort, it: &Brief, uses: Use, rank: &Rank) -> Cursor {
+    let severity = Severity::ALL.into_iter().position(|one| Some(one) == it.severity);
     let key = match sort {
         Sort::Relevance => rank.total().into(),
-        Sort::Importance => head.importance.into(),
+        Sort::Importance => it.importance.into(),
         Sort::Timestamp => 0,
         Sort::Severity => severity.map_or(0, |it| u64::from(narrow(it)).saturating_add(1)),
         Sort::Access => uses.count.into(),
     };
-    Cursor { key, at: head.at.0, number: head.number }
+    Cursor { key, at: it.at.0, number: it.number }
 }
 
 /// The first memories of an order: as many as were asked for.
@@ -230,14 +201,13 @@ impl First {
     }
 }
 
-/// Returns the part of a content that has most in common with a query, in one line.
-pub(crate) fn snippet(content: &Content, query: Option<&str>) -> String {
-    let mut reader = Reader::default();
-    let terms = counted::terms(&mut reader, query.unwrap_or_default());
+/// Returns the part of a content that has most in common with a query, whose words are `terms`, in
+/// one line.
+pub(crate) fn snippet(content: &Content, terms: &[u32], reader: &mut Reader) -> String {
     let text = content.text();
     let mut best = ("", 0_usize);
     for line in text.lines().flat_map(|it| it.split_inclusive(". ")) {
-        let words = counted::terms(&mut reader, line);
+        let words = counted::terms(reader, line);
         let shared = words.iter().filter(|it| terms.binary_search(it).is_ok()).count();
         if best.0.trim().is_empty() || shared > best.1 {
             best = (line, shared);

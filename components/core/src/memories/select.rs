@@ -13,12 +13,11 @@ use super::{
     kinds::{Kind, Severity, Status},
     render,
     rows::Use,
-    signature::Head,
+    signature::Brief,
 };
 use crate::{
     budget::{Budget, Meter, Omission, Size},
     closed_list::closed_list,
-    order::sorted,
     scope::SessionId,
     text::Score,
     time::Timestamp,
@@ -82,31 +81,31 @@ impl Part {
 
     /// Returns true if a memory belongs to this part.
     fn takes(self, it: &Candidate, now: Timestamp) -> bool {
-        let head = &it.head;
-        let is_within = |days: u64| now.0.saturating_sub(head.at.0) <= days.saturating_mul(DAY_MS);
+        let Candidate { brief: it, relevance, .. } = *it;
+        let is_within = |days: u64| now.0.saturating_sub(it.at.0) <= days.saturating_mul(DAY_MS);
         match self {
             Self::Summary => false,
-            Self::State => head.kind == Kind::State,
-            Self::Decisions => head.kind == Kind::Decision && head.importance >= 7 && is_within(30),
+            Self::State => it.kind == Kind::State,
+            Self::Decisions => it.kind == Kind::Decision && it.importance >= 7 && is_within(30),
             Self::Issues => {
-                head.kind == Kind::Issue
-                    && head.status == Some(Status::Open)
-                    && head.severity >= Some(Severity::High)
+                it.kind == Kind::Issue
+                    && it.status == Some(Status::Open)
+                    && it.severity >= Some(Severity::High)
             }
-            Self::Learnings => head.kind == Kind::Learning && is_within(60),
-            Self::Further => it.relevance > Score(0),
+            Self::Learnings => it.kind == Kind::Learning && is_within(60),
+            Self::Further => relevance > Score(0),
         }
     }
 
     /// Returns the place of a memory in this part, the least first.
     fn order(self, it: &Candidate) -> (Reverse<Score>, Reverse<u64>, Reverse<u64>, Reverse<u64>) {
-        let (at, number) = (it.head.at.0, it.head.number);
+        let (at, number) = (it.brief.at.0, it.brief.number);
         let relevance = if self == Self::State { Score(0) } else { it.relevance };
         let (first, second, third) = match self {
-            Self::Decisions => (it.head.importance.into(), at, number),
+            Self::Decisions => (it.brief.importance.into(), at, number),
             // The oldest first.
             Self::Issues => {
-                let severity = u64::from(it.head.severity == Some(Severity::Critical));
+                let severity = u64::from(it.brief.severity == Some(Severity::Critical));
                 (severity, u64::MAX.saturating_sub(at), u64::MAX.saturating_sub(number))
             }
             Self::Learnings => (it.uses.count.into(), at, number),
@@ -119,7 +118,7 @@ impl Part {
 /// A memory that may be told.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
-    pub(crate) head: Head,
+    pub(crate) brief: Brief,
     pub(crate) uses: Use,
     /// How much it has in common with the task.
     pub(crate) relevance: Score,
@@ -170,11 +169,16 @@ pub struct Rehydrated {
 pub(crate) fn choose(all: &[Candidate], now: Timestamp) -> Vec<(Part, Vec<u64>)> {
     let mut chosen: Vec<(Part, Vec<u64>)> = Vec::new();
     for part in Part::ALL {
-        let is_new = |it: &&Candidate| !chosen.iter().any(|one| one.1.contains(&it.head.number));
-        let own = all.iter().filter(|it| part.takes(it, now)).filter(is_new).collect();
-        let own = sorted(own, |a: &&Candidate, b| part.order(a).cmp(&part.order(b)));
-        let numbers = own.into_iter().take(part.most()).map(|it| it.head.number);
-        let numbers = numbers.collect();
+        let is_new = |it: &Candidate| !chosen.iter().any(|one| one.1.contains(&it.brief.number));
+        let mut own: Vec<&Candidate> = Vec::new();
+        for it in all.iter().filter(|it| part.takes(it, now)) {
+            let place = own.partition_point(|one| part.order(one) < part.order(it));
+            if place < part.most() && is_new(it) {
+                own.insert(place, it);
+                own.truncate(part.most());
+            }
+        }
+        let numbers = own.into_iter().map(|it| it.brief.number).collect();
         chosen.push((part, numbers));
     }
     chosen
@@ -183,9 +187,9 @@ pub(crate) fn choose(all: &[Candidate], now: Timestamp) -> Vec<(Part, Vec<u64>)>
 /// Returns how many memories there are of each kind, for the summary.
 pub(crate) fn summary(all: &[Candidate], archived: u32, sessions: &Continuity) -> String {
     let count =
-        |is_meant: &dyn Fn(&Head) -> bool| all.iter().filter(|it| is_meant(&it.head)).count();
+        |is_meant: &dyn Fn(&Brief) -> bool| all.iter().filter(|it| is_meant(&it.brief)).count();
     let of = |kind: Kind| count(&|it| it.kind == kind);
-    let is_open = |it: &Head| it.status == Some(Status::Open);
+    let is_open = |it: &Brief| it.status == Some(Status::Open);
     let open_of = |severity: Severity| count(&|it| is_open(it) && it.severity == Some(severity));
     let mut text = format!(
         "Decisions: {}. Open issues: {} (critical: {}, high: {}). States: {}. Learnings: {}. \

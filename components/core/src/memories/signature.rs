@@ -70,7 +70,24 @@ pub(crate) struct Head {
     pub(crate) session: u32,
 }
 
+/// What orders and chooses memories, of a [`Head`]. A search keeps one for each memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Brief {
+    pub(crate) number: u64,
+    pub(crate) at: Timestamp,
+    pub(crate) kind: Kind,
+    pub(crate) importance: u8,
+    pub(crate) severity: Option<Severity>,
+    pub(crate) status: Option<Status>,
+}
+
 impl Head {
+    /// Returns what orders and chooses the memory.
+    pub(crate) fn brief(&self) -> Brief {
+        let Self { number, at, kind, importance, severity, status, .. } = *self;
+        Brief { number, at, kind, importance, severity, status }
+    }
+
     /// Returns true if the memory does not exist any more at `now`.
     pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|it| it <= now)
@@ -81,9 +98,11 @@ impl Head {
 #[derive(Debug, Clone)]
 pub(crate) struct Signature<'a> {
     pub(crate) head: Head,
-    tags: &'a [u8],
-    title: &'a [u8],
-    content: &'a [u8],
+    tags: &'a [[u8; 4]],
+    /// The counted words of the title and the tags, sorted.
+    pub(crate) title: &'a [[u8; 4]],
+    /// The counted words of the content, sorted.
+    pub(crate) content: &'a [[u8; 4]],
     pub(crate) title_words: u32,
     pub(crate) content_words: u32,
 }
@@ -91,22 +110,8 @@ pub(crate) struct Signature<'a> {
 impl Signature<'_> {
     /// Returns true if the memory has a tag of this digest.
     pub(crate) fn has_tag(&self, tag: u32) -> bool {
-        self.tags.chunks_exact(4).any(|it| it == tag.to_le_bytes())
+        self.tags.contains(&tag.to_le_bytes())
     }
-
-    /// Returns the counted words of the title and the tags.
-    pub(crate) fn title(&self) -> impl Iterator<Item = counted::Counted> {
-        numbers(self.title)
-    }
-
-    /// Returns the counted words of the content.
-    pub(crate) fn content(&self) -> impl Iterator<Item = counted::Counted> {
-        numbers(self.content)
-    }
-}
-
-fn numbers(bytes: &[u8]) -> impl Iterator<Item = u32> {
-    bytes.chunks_exact(4).filter_map(|it| it.first_chunk().map(|it| u32::from_le_bytes(*it)))
 }
 
 /// The signatures of a segment, each as bytes; empty where there is no memory.
@@ -264,9 +269,9 @@ fn small(rest: &mut &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes))
 }
 
-fn list<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+fn list<'a>(rest: &mut &'a [u8]) -> Option<&'a [[u8; 4]]> {
     let length = widen(small(rest)?);
     let (list, more) = rest.split_at_checked(length.checked_mul(4)?)?;
     *rest = more;
-    Some(list)
+    Some(list.as_chunks().0)
 }

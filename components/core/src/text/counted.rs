@@ -59,6 +59,20 @@ pub(crate) fn terms(reader: &mut Reader, text: &str) -> Vec<u32> {
     counted.into_iter().map(word_of).collect()
 }
 
+/// Calls `visit` with the place and the count of each of `terms` that is one of `words`, which are
+/// counted words as bytes. Both are sorted.
+pub(crate) fn each_common(words: &[[u8; 4]], terms: &[u32], mut visit: impl FnMut(usize, u32)) {
+    let mut rest = words;
+    for (place, term) in terms.iter().enumerate() {
+        let at = rest.partition_point(|it| word_of(u32::from_le_bytes(*it)) < *term);
+        rest = rest.get(at..).unwrap_or_default();
+        let Some(first) = rest.first().map(|it| u32::from_le_bytes(*it)) else { return };
+        if word_of(first) == *term {
+            visit(place, first & 0xFF);
+        }
+    }
+}
+
 /// Returns the score of each text, whose words are `lengths`, divided by the best. A term and a text
 /// have at most one hit.
 pub(crate) fn scores(lengths: &[u32], terms: usize, hits: &[Hit]) -> Vec<Score> {

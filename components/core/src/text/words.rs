@@ -43,14 +43,18 @@ const CONTRACTED: [&[u8]; 7] = [b"s", b"t", b"re", b"ve", b"ll", b"d", b"m"];
 /// The digests of stop words and irregular forms and those of their stems, sorted; 0 for a stop word.
 static FORMS: LazyLock<Vec<(u64, Word)>> = LazyLock::new(forms);
 
-/// Slots of the memory of a [`Reader`].
-const SLOTS: usize = 8_192;
+/// Slots of the memory of a [`Reader`] that met few words: most texts are short.
+const SLOTS_FEW: usize = 256;
+/// Slots of its memory after as many words as the small one has slots.
+const SLOTS_MANY: usize = 8_192;
 
 /// A reader of words. It remembers the stems of words that it met.
 #[derive(Debug)]
 pub struct Reader {
     /// The digest of a form as it was read, and that of its stem; 0 for a stop word.
     known: Vec<(u64, Word)>,
+    /// How many forms were looked for in vain.
+    missed: usize,
     part: Buffer,
     whole: Buffer,
 }
@@ -85,8 +89,8 @@ struct State {
 
 impl Default for Reader {
     fn default() -> Self {
-        let known = vec![(0, 0); SLOTS];
-        Self { known, part: Buffer::default(), whole: Buffer::default() }
+        let known = vec![(0, 0); SLOTS_FEW];
+        Self { known, missed: 0, part: Buffer::default(), whole: Buffer::default() }
     }
 }
 
@@ -179,10 +183,14 @@ impl Reader {
         if form.length > STEM_BYTES_MAX {
             return Some(digest);
         }
-        let mask = u64::try_from(SLOTS - 1).unwrap_or_default();
+        if self.missed == SLOTS_FEW && self.known.len() == SLOTS_FEW {
+            self.known = vec![(0, 0); SLOTS_MANY];
+        }
+        let mask = u64::try_from(self.known.len().saturating_sub(1)).unwrap_or_default();
         let slot = usize::try_from((digest ^ (digest >> 32)) & mask).unwrap_or_default();
         let slot = self.known.get_mut(slot)?;
         if slot.0 != digest {
+            self.missed = self.missed.saturating_add(1);
             let irregular = FORMS.binary_search_by(|(it, _)| it.cmp(&digest));
             let irregular = irregular.ok().and_then(|place| FORMS.get(place));
             let word = irregular.map_or_else(

@@ -12,7 +12,7 @@ use crate::{
         search::{First, Matches, Ranked, cursor, snippet},
     },
     project::{draft::Draft, open::OpenProject},
-    text::Score,
+    text::{Score, counted, words::Reader},
 };
 
 /// The longest log of decisions, in bytes.
@@ -43,8 +43,9 @@ impl<B: Bucket> OpenProject<'_, B> {
     }
 
     pub(super) fn search_memories(&self, search: &SearchMemories) -> Result<Decision, Error> {
-        let query = search.query.as_deref();
-        let mut matches = Matches::new(query);
+        let mut reader = Reader::default();
+        let terms = counted::terms(&mut reader, search.query.as_deref().unwrap_or_default());
+        let mut matches = Matches::new(&terms, self.meta.totals.memories);
         self.each_signature(|it| {
             if search.may_match(it, self.now) {
                 matches.push(it);
@@ -54,15 +55,15 @@ impl<B: Bucket> OpenProject<'_, B> {
         let limit = widen(search.limit);
         let mut first = First::new(limit.saturating_add(1), search.cursor);
         let mut total = 0_u32;
-        for (head, scores) in matches.scored() {
-            if query.is_some() && scores == (Score(0), Score(0)) {
+        for (brief, scores) in matches.scored() {
+            if search.query.is_some() && scores == (Score(0), Score(0)) {
                 continue;
             }
             total = total.saturating_add(1);
-            let uses = uses.of(head.number);
-            let rank = Rank::new(scores, head.importance, head.at, uses, self.now);
-            let cursor = cursor(search.order(), &head, uses, &rank);
-            first.push(Ranked { cursor, number: head.number, uses, rank });
+            let uses = uses.of(brief.number);
+            let rank = Rank::new(scores, brief.importance, brief.at, uses, self.now);
+            let cursor = cursor(search.order(), &brief, uses, &rank);
+            first.push(Ranked { cursor, number: brief.number, uses, rank });
         }
         let has_more = first.ranked.len() > limit;
         first.ranked.truncate(limit);
@@ -71,7 +72,8 @@ impl<B: Bucket> OpenProject<'_, B> {
         for Ranked { number, uses, rank, .. } in first.ranked {
             let memory = self.stored(number)?.filter(|it| search.matches(it));
             let Some(memory) = memory else { continue };
-            let snippet = memory.content.as_ref().map(|it| snippet(it, query)).unwrap_or_default();
+            let content = memory.content.as_ref();
+            let snippet = content.map(|it| snippet(it, &terms, &mut reader)).unwrap_or_default();
             found.push(FoundMemory { memory, uses, rank, snippet });
         }
         let reply = Reply::Found(FoundMemories { found, total, next });

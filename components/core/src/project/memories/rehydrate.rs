@@ -12,12 +12,14 @@ use crate::{
         select::{self, Candidate},
     },
     project::{draft::Draft, open::OpenProject},
-    text::Score,
+    text::{Score, counted, words::Reader},
 };
 
 impl<B: Bucket> OpenProject<'_, B> {
     pub(super) fn rehydrate(&self, request: &RehydrateMemories) -> Result<Decision, Error> {
-        let mut matches = Matches::new(request.task.as_deref());
+        let task = request.task.as_deref().unwrap_or_default();
+        let terms = counted::terms(&mut Reader::default(), task);
+        let mut matches = Matches::new(&terms, self.meta.totals.memories);
         let (mut archived, mut unverified) = (0_u32, 0_u32);
         self.each_signature(|it| {
             let head = &it.head;
@@ -31,11 +33,11 @@ impl<B: Bucket> OpenProject<'_, B> {
             }
         })?;
         let uses = self.uses()?;
-        let candidates = matches.scored().into_iter().map(|(head, (title, content))| {
+        let candidates = matches.scored().map(|(brief, (title, content))| {
             // As in a rank, content counts more than the title.
             let sum = u32::from(title.0) * 15 + u32::from(content.0) * 25;
             let relevance = Score::ratio(sum.into(), 40 * u64::from(Score::ONE.0));
-            Candidate { uses: uses.of(head.number), head, relevance }
+            Candidate { uses: uses.of(brief.number), brief, relevance }
         });
         let candidates: Vec<Candidate> = candidates.collect();
         let mut chosen: Vec<(Part, Vec<Memory>)> = Vec::new();
