@@ -1,4 +1,5 @@
-//! Resident memory of a server process: idle, and after reads in 20,000 sessions on disk.
+//! Resident memory of a server process: idle, after reads in 20,000 sessions on disk, and after
+//! searches in 100,000 projects.
 
 use std::{
     env, fs,
@@ -28,7 +29,8 @@ use crate::{
 
 const SESSIONS: u32 = 20_000;
 const KEYS: u32 = 10;
-/// Number of sessions read before memory is measured again.
+const PROJECTS: u32 = 100_000;
+/// Number of sessions or projects read before memory is measured again.
 const READ: u32 = 5_000;
 
 pub(crate) fn measure(report: &mut Report) -> Result<()> {
@@ -38,13 +40,11 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     let full = folder.path().join("full");
     report.note("writing 20,000 sessions of 10 keys, about a minute");
     let few = folder.path().join("few");
-    fill(&few, SESSIONS / 10)?;
-    fill(&full, SESSIONS)?;
+    fill(&few, SESSIONS / 10, session)?;
+    fill(&full, SESSIONS, session)?;
     let bytes = fs::metadata(full.join("shared-context.db")).or_else(|_| largest(&full))?.len();
-    let sessions: Vec<u32> = (0..READ).map(|n| n.wrapping_mul(7_919) % SESSIONS).collect();
-    let in_few: Vec<u32> = sessions.iter().map(|it| it % (SESSIONS / 10)).collect();
-    let with_few = resident(&few, &in_few)?;
-    let with_many = resident(&full, &sessions)?;
+    let with_few = resident(&few, &reads_of_sessions(SESSIONS / 10))?;
+    let with_many = resident(&full, &reads_of_sessions(SESSIONS))?;
     report.line("idle, empty", format!("{idle:.1}"));
     report.line("2,000 sessions of 10 keys, after 5,000 reads", format!("{with_few:.1}"));
     let megabytes = f64::from(u32::try_from(bytes / 1_000_000)?);
@@ -54,6 +54,20 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         "under 80, not growing with sessions",
         with_many < 80.0 && with_many < with_few * 1.25,
     );
+    report.note("writing 100,000 projects of one memory, about a minute");
+    let [one, many] = [1, PROJECTS].map(|count| {
+        let data = folder.path().join(format!("projects-{count}"));
+        fill(&data, count, project)?;
+        resident(&data, &searches_of_projects(count))
+    });
+    let (one, many) = (one?, many?);
+    report.line("1 project, after 5,000 searches", format!("{one:.1}"));
+    report.goal(
+        "100,000 projects, after 5,000 searches",
+        format!("{many:.1}"),
+        "as with one project",
+        many < one * 1.25,
+    );
     Ok(())
 }
 
@@ -62,8 +76,30 @@ fn largest(folder: &Path) -> std::io::Result<fs::Metadata> {
     files.max_by_key(fs::Metadata::len).ok_or_else(|| std::io::ErrorKind::NotFound.into())
 }
 
-/// Writes sessions, many at a time.
-fn fill(folder: &Path, sessions: u32) -> Result<()> {
+/// A request to the JSON tool: whose it is, and its text.
+type Request = (&'static str, String);
+
+/// Returns the scope of the session `nth`, and the requests that make it.
+fn session(nth: u32) -> (String, Vec<Request>) {
+    let write = |key| {
+        let value = "Connection pool reduced. ".repeat(8);
+        let write = format!(r#"{{"action":"write","key":"key_{key}","value":"{value}"}}"#);
+        ("orchestrator", write)
+    };
+    let create = ("admin", r#"{"action":"create_session"}"#.to_owned());
+    (format!("session/s{nth}"), std::iter::once(create).chain((0..KEYS).map(write)).collect())
+}
+
+/// Returns the scope of the project `nth`, and the requests that make it.
+fn project(nth: u32) -> (String, Vec<Request>) {
+    let create = r#"{"action":"create_project"}"#.to_owned();
+    let add = r#"{"action":"add_memories","memories":[{"memory_type":"learning",
+        "title":"Pool of 60","content":{"lesson":"60 connections suffice at noon."}}]}"#;
+    (format!("project/p{nth}"), vec![("admin", create), ("admin", add.to_owned())])
+}
+
+/// Performs the requests for `count` scopes, many at a time.
+fn fill(folder: &Path, count: u32, scope: fn(u32) -> (String, Vec<Request>)) -> Result<()> {
     let kv = SqliteKv::open(folder, &SqliteOptions::default())?;
     let component = Component::new(&ComponentOptions::default())?;
     let engine = Engine::new(component, kv, Arc::new(NoOp), Arc::new(NoOp));
@@ -73,17 +109,11 @@ fn fill(folder: &Path, sessions: u32) -> Result<()> {
         let tasks = (0..writers).map(|writer| {
             let engine = engine.clone();
             tokio::spawn(async move {
-                for session in (writer..sessions).step_by(128) {
-                    let scope = format!("session/s{session}");
-                    let ask = async |who: &str, request: String| {
-                        engine.invoke(&scope, &Caller::trusted(who), request.as_bytes()).await
-                    };
-                    ask("admin", r#"{"action":"create_session"}"#.to_owned()).await?;
-                    for key in 0..KEYS {
-                        let value = "Connection pool reduced. ".repeat(8);
-                        let write =
-                            format!(r#"{{"action":"write","key":"key_{key}","value":"{value}"}}"#);
-                        ask("orchestrator", write).await?;
+                for nth in (writer..count).step_by(128) {
+                    let (scope, requests) = scope(nth);
+                    for (who, request) in requests {
+                        let who = Caller::trusted(who);
+                        engine.invoke(&scope, &who, request.as_bytes()).await?;
                     }
                 }
                 Ok::<(), anyhow::Error>(())
@@ -97,19 +127,35 @@ fn fill(folder: &Path, sessions: u32) -> Result<()> {
     })
 }
 
-/// Starts a server process over `folder`, lists and reads `sessions`, and returns its resident
-/// memory in megabytes.
-fn resident(folder: &Path, sessions: &[u32]) -> Result<f64> {
+/// Returns numbers below `count`, in no order.
+fn some(count: u32) -> impl Iterator<Item = u32> {
+    (0..READ).map(move |nth| nth.wrapping_mul(7_919) % count)
+}
+
+/// Returns requests that list and read sessions.
+fn reads_of_sessions(count: u32) -> Vec<(String, &'static str)> {
+    let paths =
+        |nth| ["entries", "entries/key_3"].map(|it| (format!("/v1/sessions/s{nth}/{it}"), ""));
+    some(count).flat_map(paths).collect()
+}
+
+/// Returns requests that search projects.
+fn searches_of_projects(count: u32) -> Vec<(String, &'static str)> {
+    let search = |nth| (format!("/v1/projects/p{nth}/memories/search"), r#"{"query":"pool"}"#);
+    some(count).map(search).collect()
+}
+
+/// Starts a server process over `folder`, sends `requests` (a path, and the body of a POST) and
+/// returns its resident memory in megabytes.
+fn resident(folder: &Path, requests: &[(String, &str)]) -> Result<f64> {
     let server = ServerProcess::start(folder)?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut client = Client::connect(server.address).await?;
         client.ask(&request("GET", "/healthz", None, "")).await?;
-        for session in sessions {
-            for path in ["entries", "entries/key_3"] {
-                let path = format!("/v1/sessions/s{session}/{path}");
-                client.ask(&request("GET", &path, Some(&server.admin_key), "")).await?;
-            }
+        for (path, body) in requests {
+            let method = if body.is_empty() { "GET" } else { "POST" };
+            client.ask(&request(method, path, Some(&server.admin_key), body)).await?;
         }
         Ok::<(), anyhow::Error>(())
     })?;
