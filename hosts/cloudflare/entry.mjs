@@ -153,6 +153,7 @@ function prepare(env) {
     set("SHARED_CONTEXT_PUBLIC_URL"),
     set("SHARED_CONTEXT_CORS_ORIGINS"),
     set("SHARED_CONTEXT_LOCAL"),
+    set("SHARED_CONTEXT_MAINTAIN_DAILY"),
     seed,
   ));
   isSetUp = true;

@@ -17,6 +17,7 @@ mod form;
 mod invoke;
 mod item;
 mod json;
+pub mod maintenance;
 mod memories;
 mod nearest;
 mod packets;

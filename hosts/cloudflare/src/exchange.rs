@@ -3,7 +3,10 @@
 
 #![expect(unreachable_pub, reason = "JavaScript gets the `pub` items")]
 
-use std::{cell::RefCell, rc::Rc};
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -25,6 +28,13 @@ use crate::{at_once::at_once, engine::Engine, js};
 thread_local! {
     /// The HTTP interface, once it is set up. All requests of this isolate share it.
     static HTTP: RefCell<Option<Rc<Http>>> = const { RefCell::new(None) };
+    /// Whether projects are maintained once a day.
+    static MAINTAINS_DAILY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns true if the Worker was set up to maintain projects once a day.
+pub(crate) fn maintains_daily() -> bool {
+    MAINTAINS_DAILY.get()
 }
 
 /// Returns the HTTP interface.
@@ -38,13 +48,15 @@ pub(crate) fn http() -> Result<Rc<Http>, JsError> {
 
 /// Sets up the HTTP interface from the Worker's bindings. `rate` is the number of requests
 /// per second allowed to each participant, or `off`. `local` is `yes` where only this
-/// machine reaches the Worker. `seed` differs from isolate to isolate.
+/// machine reaches the Worker. `maintain_daily` is `yes` to maintain projects once a day.
+/// `seed` differs from isolate to isolate.
 ///
 /// # Errors
 ///
 /// A message for the operator: which binding is missing or wrong, and how to set it.
 #[wasm_bindgen(js_name = setUp)]
 #[expect(clippy::needless_pass_by_value, reason = "JavaScript passes it by value")]
+#[expect(clippy::too_many_arguments, reason = "one for each binding")]
 pub fn set_up(
     secret: Option<String>,
     admin_key: Option<String>,
@@ -52,6 +64,7 @@ pub fn set_up(
     public_url: Option<String>,
     cors_origins: Option<String>,
     local: Option<String>,
+    maintain_daily: Option<String>,
     seed: u64,
 ) -> Result<(), JsError> {
     let set = |name: &str, value: Option<String>| {
@@ -76,11 +89,14 @@ pub fn set_up(
     }
     let origins = CorsOrigins::parse(cors_origins.as_deref().unwrap_or_default());
     options.cors_origins = origins.map_err(|why| invalid("SHARED_CONTEXT_CORS_ORIGINS", &why))?;
-    options.is_local = match local.as_deref() {
-        None | Some("" | "no") => false,
-        Some("yes") => true,
-        Some(_) => return Err(invalid("SHARED_CONTEXT_LOCAL", "write yes or no")),
+    let switch = |name: &str, value: Option<&str>| match value {
+        None | Some("" | "no") => Ok(false),
+        Some("yes") => Ok(true),
+        Some(_) => Err(invalid(name, "write yes or no")),
     };
+    options.is_local = switch("SHARED_CONTEXT_LOCAL", local.as_deref())?;
+    let is_daily = switch("SHARED_CONTEXT_MAINTAIN_DAILY", maintain_daily.as_deref())?;
+    MAINTAINS_DAILY.set(is_daily);
     options.request_id_seed = seed;
     options.has_sockets = true;
     HTTP.set(Some(Rc::new(Http::new(options))));

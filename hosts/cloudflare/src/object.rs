@@ -18,9 +18,12 @@ use std::{
 };
 
 use futures_util::lock::Mutex;
-use shared_context_codec::{Caller, Failure, Reply};
+use shared_context_codec::{
+    Caller, Failure, Reply,
+    maintenance::{has_more, is_over, maintain_request, next_maintenance_ms},
+};
 use shared_context_core::{
-    Error, Scope,
+    Error, Scope, ScopeKind,
     audit::AuditRecord,
     port::{Clock, KvError, Log, NoTokenizer, Ports},
     time::Timestamp,
@@ -29,6 +32,7 @@ use shared_context_wire::Woken;
 
 use crate::{
     directory::DirectoryClient,
+    exchange::maintains_daily,
     hub::Notifier,
     js::{self, Storage},
     kv::ObjectKv,
@@ -107,10 +111,14 @@ impl Object {
         self.storage.sync().await.map_err(unavailable)
     }
 
-    /// Handles the alarm: clears a deleted bucket and removes expired entries.
+    /// Handles the alarm: clears a deleted bucket, removes the expired entries of a session and
+    /// maintains a project.
     pub(crate) async fn wake(self: &Rc<Self>) {
         self.alarm.take();
         self.clear_away().await;
+        if self.next_maintenance().is_some() {
+            return self.maintain().await;
+        }
         let scope = &self.name;
         let ask = |ports: &ObjectPorts<'_>| {
             shared_context_codec::wake(ports, scope).map(|next| (next, next))
@@ -120,6 +128,26 @@ impl Object {
             Err(failure) if failure.code == "SESSION_NOT_FOUND" => {}
             Err(_) => self.set_alarm(Some(later())),
         }
+    }
+
+    /// Maintains the project once. The next alarm is soon if there is more to do, and else a day
+    /// later. A deleted or archived project gets none.
+    async fn maintain(self: &Rc<Self>) {
+        let (caller, request) = maintain_request();
+        let next = match self.invoke(&self.name, &caller, request).await {
+            Ok(reply) if has_more(&reply) => Some(js::now()),
+            Ok(_) => self.next_maintenance(),
+            Err(failure) if is_over(&failure.code) => None,
+            Err(_) => Some(later()),
+        };
+        self.set_alarm(next);
+    }
+
+    /// Returns when the project is to be maintained next; `None` for never, and for a session.
+    /// It is a fixed time of day, so that a new instance does not postpone it.
+    fn next_maintenance(&self) -> Option<Timestamp> {
+        let is_maintained = self.scope.kind() == ScopeKind::Project && maintains_daily();
+        is_maintained.then(|| Timestamp(next_maintenance_ms(self.scope.id(), js::now().0)))
     }
 
     /// Performs `ask` on the bucket. It returns its answer and the time of the next
@@ -162,6 +190,9 @@ impl Object {
         if self.kv.take_committed() {
             if let Ok((_, Some(next_expiry_ms))) = &answer {
                 self.set_alarm(Some(Timestamp(*next_expiry_ms)));
+            }
+            if answer.is_ok() && !self.is_left_over() {
+                self.set_alarm(self.next_maintenance());
             }
             self.changed(records.0.into_inner());
         }

@@ -44,6 +44,7 @@ use crate::{
     write_lock::WriteLocks,
 };
 
+mod maintenance;
 #[cfg(test)]
 mod tests;
 mod timer;

@@ -99,6 +99,9 @@ pub struct ServerOptions {
     /// Whether entries are removed at the instant they expire; otherwise they are removed
     /// by the next change of their session. Readers never see an expired entry.
     pub removes_expired: bool,
+    /// Whether memories of all projects are archived and removed by the rules, at the start and
+    /// then once a day.
+    pub maintains_daily: bool,
     /// The clock.
     pub clock: Arc<dyn Clock + Send + Sync>,
     /// The options of the component.
@@ -122,6 +125,7 @@ impl ServerOptions {
             head_time_max: Duration::from_mins(1),
             unread_time_max: Duration::from_secs(30),
             removes_expired: true,
+            maintains_daily: false,
             clock: Arc::new(SystemClock),
             component: ComponentOptions::default(),
             storage: SqliteOptions::default(),
@@ -157,7 +161,8 @@ impl Server {
     /// The errors of [`SqliteKv::open`] and [`Component::new`]; secrets that are too short;
     /// an address that cannot be listened on.
     pub async fn start(options: ServerOptions) -> Result<Self, StartError> {
-        let ServerOptions { address, removes_expired, folder, .. } = options.clone();
+        let ServerOptions { address, removes_expired, maintains_daily, folder, .. } =
+            options.clone();
         let opened = tokio::task::spawn_blocking(move || open(&options)).await;
         let (shared, admin_key) = opened.map_err(|it| StartError::new(it.to_string()))??;
         let listener = listen(address).map_err(|it| not_bound(address, &it))?;
@@ -172,6 +177,7 @@ impl Server {
             tokio::select! {
                 () = accept(listener, &shared, stopped) => {}
                 () = shared.engine.keep_time(), if removes_expired => {}
+                () = shared.engine.maintain_daily(), if maintains_daily => {}
             }
             // Removed while the folder is locked: the next server writes its own.
             ServerFile::remove(&folder);

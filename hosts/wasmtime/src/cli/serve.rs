@@ -24,7 +24,7 @@ use shared_context_wire::http::{CorsOrigins, RateLimit, parse_public_url, parse_
 use tracing_subscriber::EnvFilter;
 
 use super::{
-    argument::seconds,
+    argument::{seconds, switch},
     client::LISTEN_DEFAULT,
     output::{BOLD, DIMMED, GREEN, Output},
     problem::{Kind, Problem},
@@ -127,6 +127,10 @@ pub(crate) struct Arguments {
     /// The most MiB the database may take on the disk [default: no limit]
     #[arg(long, env = "SHARED_CONTEXT_DISK_MAX_MIB", value_name = "N", value_parser = disk_mib)]
     disk_max_mib: Option<u64>,
+    /// Archive and remove the memories of all projects by the rules, at the start and
+    /// then once a day, as `memory maintain` does
+    #[arg(long, env = "SHARED_CONTEXT_MAINTAIN_DAILY", value_parser = switch)]
+    maintain_daily: bool,
     /// Begin with what there is although acknowledged writes are missing or damaged,
     /// and log what is lost; a damaged database is kept under another name
     #[arg(long)]
@@ -159,6 +163,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     options.cors_origins.clone_from(&arguments.cors_origins);
     options.connections_max = arguments.connections_max;
     options.head_time_max = arguments.head_time_max;
+    options.maintains_daily = arguments.maintain_daily;
     options.storage.accepts_loss = arguments.accept_loss;
     options.storage.bytes_max = arguments.disk_max_mib.map(|it| it.saturating_mul(1 << 20));
     let is_key_kept = options.admin_key.is_none();

@@ -92,6 +92,8 @@ impl Bench {
     }
 }
 
+mod maintenance;
+
 const READ: &str = r#"{"action":"read","key":"scope"}"#;
 
 #[tokio::test(flavor = "multi_thread")]
