@@ -102,6 +102,7 @@ pub use key::{Key, Label, Line, Prefix, RequestId};
 pub use memories::{Command as MemoriesCommand, Reply as MemoriesReply};
 pub use packets::{Command as PacketsCommand, Reply as PacketsReply};
 pub use participant::{Caller, Credential, Participant, Role};
+pub use project::check_project_rows;
 pub use reply::{Outcome, ProjectConfig, Reply};
 pub use rounds::{
     CloseRound, Command as RoundsCommand, ExcludeDeltas, OpenRound, Proposal, ReadDeltas,

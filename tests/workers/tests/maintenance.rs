@@ -43,8 +43,8 @@ fn create(admin: &Client, count: usize) {
 fn add(admin: &Client, name: &str, count: usize) {
     let memory = |nth: usize| {
         json!({
-            "type": "learning", "title": format!("{name} {nth}"),
-            "content": {"pattern": format!("pattern{nth}"), "insight": format!("{name}{nth}")},
+            "memory_type": "learning", "title": format!("{name} {nth}"),
+            "content": {"lesson": format!("{name}{nth}")},
         })
     };
     let all: Vec<Value> = (0..count).map(memory).collect();

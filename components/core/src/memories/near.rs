@@ -65,6 +65,11 @@ impl Index {
         Ok(index)
     }
 
+    /// Returns what a memory is found by.
+    pub(crate) fn get(&self, number: u64) -> Near {
+        self.slots.get(place(number)).copied().unwrap_or_default()
+    }
+
     /// Returns the numbers of memories that say the same, the first first.
     pub(crate) fn same(&self, near: &Near) -> impl Iterator<Item = u64> {
         let slots = self.slots.iter().enumerate();

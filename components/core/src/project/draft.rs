@@ -171,15 +171,18 @@ impl<'a, B: Bucket> Draft<'a, B> {
         Ok(())
     }
 
-    /// Counts that a memory was read. Returns its uses.
+    /// Counts that a memory was read, once in a commit. Returns its uses.
     pub(super) fn count_use(&mut self, number: u64) -> Result<Use, Error> {
         let at = self.open.at;
+        let is_first = !self.recalled.contains(&number);
         let mut counted = Use::default();
         self.set_use(number, |it| {
-            *it = Use { count: it.count.saturating_add(1), last: at };
+            *it = Use { count: it.count.saturating_add(u32::from(is_first)), last: at };
             counted = *it;
         })?;
-        self.recalled.push(number);
+        if is_first {
+            self.recalled.push(number);
+        }
         Ok(counted)
     }
 

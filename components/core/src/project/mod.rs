@@ -3,6 +3,7 @@
 //! A project outlives its sessions. `life` creates, shows, archives and deletes it, `memories` has the
 //! commands on memories, `feed` its changes. Every change goes through `draft`.
 
+mod check;
 mod draft;
 mod feed;
 mod life;
@@ -22,6 +23,7 @@ use crate::{
     scope::{ProjectId, ScopeKind},
     time::Timestamp,
 };
+pub use check::check_project_rows;
 use open::OpenProject;
 use record::Meta;
 

@@ -1,7 +1,7 @@
 //! Adding memories: ids, repetitions, batches, warnings.
 
 use shared_context_core::{
-    Code, MemoriesCommand, ProjectConfig,
+    Code, MemoriesCommand, MemoriesReply, ProjectConfig,
     item::Authority,
     memories::{Added, Mark, MemoryRef, MemoryWarningCode, NewMemory, RehydrateMemories, Status},
     time::Timestamp,
@@ -191,9 +191,40 @@ fn proposals_and_words_of_third_parties_are_unverified() {
     assert!(is_verified(&host, ORCHESTRATOR, decision("B", "Take the other")));
     assert!(is_verified(&host, "admin", decision("C", "Keep a third")));
     assert!(is_verified(&host, AGENT, learning("D", "It rained")));
-    let external = |it| NewMemory { authority: Authority::ToolExternal, ..it };
-    assert!(!is_verified(&host, ORCHESTRATOR, external(learning("E", "A page said so"))));
-    assert!(!is_verified(&host, AGENT, external(state("F", 1))));
+    // A source that did not say how far it can be trusted was trusted more than a third party.
+    for authority in [Authority::ToolExternal, Authority::Unknown] {
+        let of = |it: NewMemory| NewMemory { authority, title: format!("{authority:?}"), ..it };
+        assert!(!is_verified(&host, ORCHESTRATOR, of(learning("E", "A page said so"))));
+        assert!(!is_verified(&host, AGENT, of(state("F", 1))));
+    }
+    let model = NewMemory { authority: Authority::Model, ..learning("G", "It snowed") };
+    assert!(is_verified(&host, AGENT, model));
+}
+
+/// A decision that was named by both of its ids in one request counted as read twice.
+#[test]
+fn a_memory_is_read_once_in_a_request() {
+    let host = project();
+    let it = add(&host, ORCHESTRATOR, decision("Tokens", "Sign them with RS256"));
+    let ids = vec![id(it.id), MemoryRef::Decision(it.decision.unwrap()), id(it.id)];
+    let MemoriesReply::Read(read) = ask(&host, "orchestrator in s", MemoriesCommand::Read(ids))
+    else {
+        panic!()
+    };
+    assert_eq!(read.iter().map(|it| it.uses.count).collect::<Vec<_>>(), [1, 1, 1]);
+    check_totals(&host);
+}
+
+/// A memory that others belong to may be archived at any time, so it may be before they are added.
+#[test]
+fn a_memory_may_belong_to_an_archived_one() {
+    let host = project();
+    let parent = add(&host, ORCHESTRATOR, state("Parent", 1)).id;
+    ask(&host, ORCHESTRATOR, mark(&[parent], Mark::Archived));
+    let child = NewMemory { parent: Some(id(parent)), ..learning("Child", "It rained") };
+    let child = add(&host, AGENT, child).id;
+    assert_eq!(read(&host, AGENT, child).links.parent, Some(parent));
+    check_totals(&host);
 }
 
 #[test]

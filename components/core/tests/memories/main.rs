@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 
 use shared_context_core::{
     Code, Command, Error, MemoriesCommand, MemoriesReply, Outcome, ProjectCommand, ProjectConfig,
-    Reply, RequestId,
+    Reply, RequestId, check_project_rows,
     item::Authority,
     memories::{
         Added, Content, FoundMemories, Kind, Maintained, Mark, MemoryId, MemoryRead, MemoryRef,
@@ -102,12 +102,14 @@ fn info(host: &TestHost) -> ProjectInfo {
     it
 }
 
-/// Asserts that the totals of the project are those of its rows.
+/// Asserts that the totals of the project are those of its rows, and all that is derived from memories
+/// is what they give.
 fn check_totals(host: &TestHost) {
     let (it, rows, versions) = (info(host), host.project_rows("m/"), host.project_rows("v/"));
     assert_eq!(usize::try_from(it.memories), Ok(rows.len()));
     let bytes: usize = rows.iter().chain(&versions).map(|it| it.1.len()).sum();
     assert_eq!(usize::try_from(it.bytes), Ok(bytes), "the bytes of memories and their versions");
+    check_project_rows(&it.project, &host.project_rows("")).unwrap();
 }
 
 fn text(it: &str) -> Value {

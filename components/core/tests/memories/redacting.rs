@@ -84,6 +84,31 @@ fn set(digests: &[String]) -> std::collections::BTreeSet<&String> {
     digests.iter().collect()
 }
 
+/// The reason is kept and shown where the text was. It could repeat all of it.
+#[test]
+fn a_reason_may_not_repeat_what_it_redacts() {
+    let host = project();
+    let it = add(&host, ORCHESTRATOR, secret()).id;
+    let title = Some("Door code 5561".to_owned());
+    ask(&host, ORCHESTRATOR, change(UpdateMemory { title, ..update(it) }));
+    let because = |reason: &str| MemoriesCommand::Redact {
+        id: id(it),
+        reason: Line::parse("reason", reason).unwrap(),
+    };
+    // The text, and the titles of both versions.
+    for reason in ["Her password is hunter2 leaked", "the Login of carla", "Door code 5561 is out"]
+    {
+        assert_eq!(refused(&host, ORCHESTRATOR, because(reason)), Code::MalformedRequest);
+    }
+    ask(&host, ORCHESTRATOR, because("it names a password"));
+    // Afterwards nothing is left that a reason could repeat.
+    ask(&host, ORCHESTRATOR, because("[redacted] once more"));
+    let severe = add(&host, ORCHESTRATOR, crate::issue("Outage", crate::Severity::High)).id;
+    let reason = Line::parse("reason", "a high risk").unwrap();
+    ask(&host, ORCHESTRATOR, MemoriesCommand::Redact { id: id(severe), reason });
+    check_totals(&host);
+}
+
 #[test]
 fn a_redacted_memory_lives_on_without_words() {
     let host = project();

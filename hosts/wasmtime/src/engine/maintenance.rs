@@ -39,7 +39,7 @@ impl Engine {
     }
 
     /// Maintains all projects once.
-    async fn maintain_all(&self) -> Result<(), Failure> {
+    pub(super) async fn maintain_all(&self) -> Result<(), Failure> {
         let mut after = None;
         loop {
             let projects = self.ids(ScopeKind::Project, after.as_deref(), BATCH).await?;

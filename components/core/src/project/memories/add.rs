@@ -97,7 +97,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         warnings.extend(self.like(draft, &near, &text, &replaced, recalled)?);
         let kind = new.content.kind();
         let is_proposal = kind == Kind::Decision && self.is_agent();
-        let is_verified = !is_proposal && new.authority != Authority::ToolExternal;
+        let is_verified = !is_proposal && new.authority < Authority::ToolExternal;
         if !is_verified {
             warnings.push(warning::unverified());
         }

@@ -7,8 +7,11 @@ use crate::{
     item::Authority,
     key::Line,
     kv::Bucket,
-    memories::{Kind, Mark, Memory, MemoryRef, NewMemory, RedactedMemory, Reply, UpdateMemory},
+    memories::{
+        Holds, Kind, Mark, Memory, MemoryRef, NewMemory, RedactedMemory, Reply, UpdateMemory, Value,
+    },
     project::{draft::Draft, open::OpenProject, require_orchestrator},
+    store::redaction::check_reason,
 };
 
 /// What stands for the title of a redacted memory.
@@ -71,7 +74,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         .checked()?;
         let is_proposal = self.is_agent()
             && !change.is_of_status()
-            && (before.kind == Kind::Decision || before.authority == Authority::ToolExternal);
+            && (before.kind == Kind::Decision || before.authority >= Authority::ToolExternal);
         Ok(Memory {
             title: new.title,
             content: Some(new.content),
@@ -172,6 +175,10 @@ impl<B: Bucket> OpenProject<'_, B> {
         let number = self.numbers(&[id])?.into_iter().next().unwrap_or_default();
         let missing = || Error::MemoryNotFound { id: id.to_string() };
         let memory = self.stored(number)?.ok_or_else(missing)?;
+        let versions = self.versions(number)?;
+        for it in versions.iter().chain([&memory]) {
+            check_reason_of(reason, it)?;
+        }
         let mut digests = Vec::new();
         let mut redacted = |it: Memory| {
             let digest = it.digest();
@@ -191,7 +198,6 @@ impl<B: Bucket> OpenProject<'_, B> {
             }
         };
         let mut draft = Draft::new(self);
-        let versions = self.versions(number)?;
         if !versions.is_empty() {
             let versions: Vec<Memory> = versions.into_iter().map(&mut redacted).collect();
             draft.write_versions(number, &versions)?;
@@ -203,4 +209,20 @@ impl<B: Bucket> OpenProject<'_, B> {
         draft.write(memory)?;
         draft.commit(crate::reply::Reply::Memories(Reply::Redacted { id, digests }))
     }
+}
+
+/// Rejects a reason that repeats the title or a text of a memory that is to be redacted.
+fn check_reason_of(reason: &Line, it: &Memory) -> Result<(), Error> {
+    let Some(content) = &it.content else { return Ok(()) };
+    check_reason(reason, &it.title)?;
+    for (rule, value) in content.members() {
+        match value {
+            // The name of a severity is no secret.
+            Value::Text(_) if rule.holds == Holds::Severity => {}
+            Value::Text(text) => check_reason(reason, text)?,
+            Value::Texts(all) => all.iter().try_for_each(|it| check_reason(reason, it))?,
+            Value::Number(_) => {}
+        }
+    }
+    Ok(())
 }

@@ -43,8 +43,8 @@ async fn add(bench: &Bench, project: &str, count: usize) {
     let expires_at = Timestamp(now.0 + 3_600_000).to_string();
     let memory = |nth: usize| {
         json!({
-            "type": "learning", "title": format!("Lesson {nth}"), "expires_at": expires_at,
-            "content": {"pattern": format!("lesson{nth}"), "insight": format!("insight{nth}")},
+            "memory_type": "learning", "title": format!("Lesson {nth}"), "expires_at": expires_at,
+            "content": {"lesson": format!("insight{nth}")},
         })
     };
     let all: Vec<Value> = (0..count).map(memory).collect();
