@@ -178,6 +178,12 @@ impl Writer {
         self.0.push_str(if value { "true" } else { "false" });
     }
 
+    /// Writes a value that is canonical JSON already as a member.
+    pub(crate) fn raw(&mut self, name: &str, json: &str) {
+        self.name(name);
+        self.0.push_str(json);
+    }
+
     fn name(&mut self, name: &str) {
         self.separate();
         self.push(name);

@@ -9,7 +9,8 @@ use crate::{
     context,
     key::{Key, Label, Line, Prefix, RequestId},
     kv::Revision,
-    memories, packets,
+    memories::{self, summary::SummarizeSession},
+    packets,
     participant::Participant,
     pattern::KeyPattern,
     portable::Portable,
@@ -121,6 +122,8 @@ pub enum Command {
     Packets(packets::Command),
     /// An operation of compaction.
     Compaction(compact::Command),
+    /// Returns a summary of the session, with proposals for memories.
+    Summarize(Box<SummarizeSession>),
     /// Replaces the values of a key with their digests, in every place they are stored.
     Redact {
         /// The key.

@@ -8,7 +8,8 @@ use crate::{
     context::{self, RenderedContext},
     key::{Key, Label},
     kv::Revision,
-    memories, packets,
+    memories::{self, summary::SessionSummary},
+    packets,
     portable::Portable,
     prompt::Rendered,
     rounds,
@@ -93,6 +94,8 @@ pub enum Reply {
     Packets(packets::Reply),
     /// The reply to `Compaction`.
     Compaction(compact::Reply),
+    /// The reply to `Summarize`.
+    Summary(Box<SessionSummary>),
     /// The reply to `Prompt`.
     Prompt(Rendered),
     /// The reply to `Audit`.

@@ -3,7 +3,7 @@
 //! `memory` and `content` are what is stored, `kinds` the closed lists, `id` how a memory is named.
 //! `signature` and `near` are the rows by which memories are found without reading all of them;
 //! `search` and `rank` order what was found, `select` chooses what a new session is told, `render` writes
-//! it. `lifecycle` has the rules by which memories are archived and removed.
+//! it. `summary` proposes memories from what a session has. `lifecycle` has the rules by which memories are archived and removed.
 //!
 //! # Invariants
 //!
@@ -20,6 +20,7 @@ pub(crate) mod rows;
 pub(crate) mod search;
 pub(crate) mod select;
 pub(crate) mod signature;
+pub mod summary;
 pub(crate) mod warning;
 
 mod content;

@@ -47,7 +47,7 @@ const NAMES: [(&str, Part); 26] = [
 ];
 
 /// Returns the statements of what a session has.
-pub(super) fn read(task: &str, sources: &Sources) -> Vec<Statement> {
+pub(crate) fn read(task: &str, sources: &Sources) -> Vec<Statement> {
     let mut all = Vec::new();
     sources.entries.iter().for_each(|it| entry(it, &mut all));
     if let Some(it) = &sources.state {
@@ -73,7 +73,8 @@ pub(super) fn read(task: &str, sources: &Sources) -> Vec<Statement> {
     all
 }
 
-fn part_of(name: &str) -> Option<Part> {
+/// Returns what the name of a key or of a member says about its value.
+pub(crate) fn part_of(name: &str) -> Option<Part> {
     NAMES.iter().find(|(part, _)| name.contains(part)).map(|it| it.1)
 }
 

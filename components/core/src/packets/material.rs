@@ -57,7 +57,7 @@ fn summary(text: &str) -> &str {
 }
 
 /// Returns the start of a text of at most `chars_max` characters, up to the end of a word.
-pub(super) fn shortened(text: &str, chars_max: usize) -> &str {
+pub(crate) fn shortened(text: &str, chars_max: usize) -> &str {
     let Some((end, _)) = text.char_indices().nth(chars_max) else { return text };
     let cut = text.get(..end).unwrap_or_default();
     let space = cut.rfind(char::is_whitespace).filter(|it| *it > 0);
@@ -79,7 +79,7 @@ const REASONS: [&str; 7] =
     [" because ", ", since ", " so that ", " due to ", " in order to ", " (because ", " as it "];
 
 /// Splits a statement at its reason.
-pub(super) fn with_reason(text: &str) -> (&str, Option<&str>) {
+pub(crate) fn with_reason(text: &str) -> (&str, Option<&str>) {
     let found = REASONS.iter().filter_map(|it| text.find(it).map(|at| (at, it.len())));
     let Some((at, length)) = found.min() else { return (text, None) };
     let choice = text.get(..at).unwrap_or(text).trim_end_matches([',', ';', ' ']);

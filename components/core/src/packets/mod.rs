@@ -14,7 +14,9 @@
 
 pub(crate) mod commands;
 pub(crate) mod conceal;
+pub(crate) mod entries;
 pub mod kept;
+pub(crate) mod material;
 pub(crate) mod rows;
 pub(crate) mod stored;
 
@@ -23,13 +25,11 @@ mod cues;
 mod document;
 mod draft;
 mod edit;
-mod entries;
 mod feedback;
 mod gather;
 mod generate;
 mod kinds;
 mod labelled;
-mod material;
 mod merge;
 mod messages;
 mod packet;

@@ -125,7 +125,7 @@ impl Origin {
     }
 
     /// Returns the origin in a few characters.
-    pub(super) fn short(&self) -> String {
+    pub(crate) fn short(&self) -> String {
         match self {
             Self::Given => "given".to_owned(),
             Self::Entry { key, version } => format!("{key}@{version}"),

@@ -40,27 +40,55 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
         let (stored, last) = self.stored_changes(since, limit)?;
         let next_since = last.unwrap_or(now);
+        let mut asked = stored;
+        asked.retain(|StoredEvent { record, .. }| {
+            let is_turn = matches!(record.action, AuditAction::OpenRound | AuditAction::CloseRound);
+            let is_own = except_own && record.participant == self.caller.participant;
+            let is_asked = match (&record.entry, keys) {
+                (_, None) => true,
+                (Some(it), Some(keys)) => keys.matches(&it.key),
+                (None, Some(_)) => is_turn,
+            };
+            !is_own && is_asked
+        });
+        let changes = self.visible_changes(asked)?;
+        let has_more = next_since < now;
+        Ok(self.answer(Reply::Changes(ChangesPage { changes, next_since, has_more })))
+    }
+
+    /// Returns the changes in the feed that the caller may know of.
+    pub(super) fn feed(&self) -> Result<Vec<AuditRecord>, Error> {
+        let now = self.revision();
+        let mut since = Revision(self.meta.first_of_feed(now).0.saturating_sub(1));
+        let mut all = Vec::new();
+        loop {
+            let (stored, last) = self.stored_changes(since, u32::MAX)?;
+            all.extend(self.visible_changes(stored)?);
+            match last {
+                Some(last) if last > since && last < now => since = last,
+                _ => return Ok(all),
+            }
+        }
+    }
+
+    /// Returns the changes that the caller may know of.
+    fn visible_changes(&self, stored: Vec<StoredEvent>) -> Result<Vec<AuditRecord>, Error> {
         let mut hidden = BTreeMap::new();
         let mut changes = Vec::new();
         for StoredEvent { record, readable_by } in stored {
             let access = Access { readable_by, ..Access::default() };
-            let is_turn = matches!(record.action, AuditAction::OpenRound | AuditAction::CloseRound);
             let is_visible = match &record.entry {
-                _ if except_own && record.participant == self.caller.participant => false,
-                Some(it) if keys.is_some_and(|keys| !keys.matches(&it.key)) => false,
                 Some(it) => {
                     self.authorizer.may_see(&it.key, &access)
                         && !self.is_hidden(&it.key, &mut hidden)?
                 }
-                None if record.action.is_of_packets() && !self.sees_packet_events(&record) => false,
-                None => keys.is_none() || is_turn,
+                None => !record.action.is_of_packets() || self.sees_packet_events(&record),
             };
             if is_visible {
                 changes.push(record);
             }
         }
-        let has_more = next_since < now;
-        Ok(self.answer(Reply::Changes(ChangesPage { changes, next_since, has_more })))
+        Ok(changes)
     }
 
     pub(super) fn audit(&self, after: Revision, limit: u32) -> Result<Decision, Error> {

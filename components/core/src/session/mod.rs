@@ -20,6 +20,7 @@ mod reports;
 mod retries;
 mod rounds;
 mod snapshots;
+mod summary;
 mod update;
 mod weight;
 mod writes;
@@ -100,6 +101,7 @@ impl<B: Bucket> Request<'_, B> {
             Command::Context(command) => it.context(command),
             Command::Packets(command) => it.packets(command),
             Command::Compaction(command) => it.compaction(command),
+            Command::Summarize(request) => it.summarize(request),
             Command::Redact { key, revision, reason } => it.redact(key, *revision, reason),
             Command::Inspect => it.inspect(),
             Command::Export => it.export(),

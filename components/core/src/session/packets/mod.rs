@@ -141,7 +141,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         known.map_or_else(|| Reader::new(caller), |it| readers.remove(it))
     }
 
-    fn stored_packets(&self) -> StoredPackets<'_, B> {
+    pub(super) fn stored_packets(&self) -> StoredPackets<'_, B> {
         StoredPackets(self.bucket)
     }
 

@@ -29,12 +29,25 @@ impl<B: Bucket> OpenSession<'_, B> {
     /// Collects what the receiver of a packet and the caller may read, and the keys that the
     /// receiver may not. Redacted entries are no sources.
     pub(super) fn packet_sources(&self, recipe: &Recipe) -> Result<(Sources, Vec<Key>), Error> {
+        let (mut sources, withheld) = self.sources(&|it| self.is_source(it, recipe))?;
+        let mut envelopes = StoredContext(self.bucket).envelopes()?;
+        envelopes.retain(|it| is_own_envelope(it, &recipe.address));
+        sources.envelopes.extend(envelopes.pop().map(|it| envelope_source(&it)));
+        Ok((sources, withheld))
+    }
+
+    /// Collects the entries that are sources, the state of the last round and open reports of missing
+    /// context, as far as the caller may read them, and the keys that are no sources.
+    pub(in crate::session) fn sources(
+        &self,
+        is_source: &dyn Fn(&Entry) -> bool,
+    ) -> Result<(Sources, Vec<Key>), Error> {
         let (mut sources, mut withheld) = (Sources::default(), Vec::new());
         for entry in self.entries(None)? {
             if entry.is_redacted {
                 continue;
             }
-            if !self.is_source(&entry, recipe) {
+            if !is_source(&entry) {
                 withheld.push(entry.key);
                 continue;
             }
@@ -64,9 +77,6 @@ impl<B: Bucket> OpenSession<'_, B> {
             .into_iter()
             .map(|it| MissingSource { id: it.id.to_string(), text: it.text, reported_by: it.by })
             .collect();
-        let mut envelopes = context.envelopes()?;
-        envelopes.retain(|it| is_own_envelope(it, &recipe.address));
-        sources.envelopes.extend(envelopes.pop().map(|it| envelope_source(&it)));
         Ok((sources, withheld))
     }
 
