@@ -28,6 +28,7 @@ pub fn actions() -> impl Iterator<Item = &'static ActionInfo> {
         session::ACTIONS,
         project::ACTIONS,
         memories::ACTIONS,
+        memories::summary::ACTIONS,
     ];
     systems.into_iter().flatten()
 }
@@ -44,6 +45,7 @@ pub(crate) fn forms() -> impl Iterator<Item = (&'static ActionInfo, &'static For
         session::FORMS,
         project::FORMS,
         memories::FORMS,
+        memories::summary::FORMS,
     ];
     actions().zip(forms.into_iter().flatten())
 }
@@ -60,6 +62,7 @@ pub fn published() -> impl Iterator<Item = (&'static ActionInfo, &'static Publis
         session::PUBLISHED,
         project::PUBLISHED,
         memories::PUBLISHED,
+        memories::summary::PUBLISHED,
     ];
     actions().zip(published.into_iter().flatten())
 }

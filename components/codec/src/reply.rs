@@ -49,6 +49,7 @@ pub(crate) fn encode(outcome: &Outcome) -> Vec<u8> {
         Reply::Audit(it) => to_vec(&feed::audit(it)),
         Reply::Project(it) => to_vec(&project::project(it, revision)),
         Reply::Memories(it) => memories::encode(it, revision),
+        Reply::Summary(it) => memories::summary::encode(it, revision),
         Reply::ProjectDeleted(it) => {
             to_vec(&project::DeleteProjectReply { deleted_project: it.as_str(), revision })
         }

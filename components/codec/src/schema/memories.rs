@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use shared_context_core::{
+    compact::TURNS_MAX,
     item::Authority,
     key::LINE_CHARS_MAX,
     memories::{
@@ -26,7 +27,7 @@ const CURSOR: &str = "^[0-9a-f]{1,16}[.][0-9a-f]{1,16}[.][0-9a-f]{1,16}$";
 /// Digest.
 const DIGEST: &str = "^sha256:[0-9a-f]{64}$";
 /// The actions whose members are bound here.
-const ACTIONS: [&str; 12] = [
+const ACTIONS: [&str; 13] = [
     "create_project",
     "project_changes",
     "add_memories",
@@ -39,6 +40,7 @@ const ACTIONS: [&str; 12] = [
     "maintain",
     "decision_log",
     "redact_memory",
+    "session_summary",
 ];
 
 /// Returns the constraints of the member `name` of the request for `action`.
@@ -64,6 +66,7 @@ pub(super) fn of_member(action: &str, name: &str) -> Option<Value> {
         (_, "mark") => json!({"enum": Mark::NAMES}),
         (_, "sort_by") => optional(&Sort::NAMES),
         (_, "query" | "task") => words,
+        (_, "conversation") => json!({"minItems": 1, "maxItems": TURNS_MAX}),
         (_, "cursor") => json!({"pattern": CURSOR}),
         (_, "session_id") => json!({"pattern": SESSION_ID}),
         (_, "agent_id") => json!({"pattern": PARTICIPANT}),

@@ -1,6 +1,8 @@
 //! The interface `memories`.
 
-use super::{Answer, Caller, Result, perform_in_project};
+use shared_context_codec::parts::command_of;
+
+use super::{Answer, Caller, Result, perform_in_project, perform_to_json};
 use crate::{Component, bindings::exports::shared_context::core::memories::Guest};
 
 impl Guest for Component {
@@ -30,6 +32,10 @@ impl Guest for Component {
 
     fn rehydrate(project: String, caller: Caller, request: String) -> Result<Answer> {
         perform_in_project(&project, caller, "rehydrate", &request)
+    }
+
+    fn summarize(session: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_to_json(&session, caller, command_of("session_summary", &request))
     }
 
     fn maintain(project: String, caller: Caller, request: String) -> Result<Answer> {

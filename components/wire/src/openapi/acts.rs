@@ -66,7 +66,7 @@ fn summary(description: &str) -> (String, String) {
 /// Returns the tag of an operation at `path`.
 fn tag(path: &str) -> &'static str {
     match path.split('/').nth(4) {
-        Some("memories" | "rehydrate" | "maintain" | "decisions") => "memories",
+        Some("memories" | "rehydrate" | "maintain" | "decisions" | "summary") => "memories",
         _ if path.starts_with("/v1/projects") => "projects",
         Some("entries" | "batch") => "entries",
         Some("snapshots") => "snapshots",

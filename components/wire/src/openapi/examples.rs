@@ -131,6 +131,7 @@ fn requests() -> Vec<(&'static str, Value)> {
         (ANALYSIS, json!({"action": "read_deltas", "path": "$.bindings.customer"})),
         (ANALYSIS, json!({"action": "convergence"})),
         (ORCHESTRATOR, round("redact_rounds", redact_rounds())),
+        (ORCHESTRATOR, json!({"action": "session_summary", "max_tokens": 2000})),
         (ADMIN, json!({"action": "revoke_credentials"})),
         (ADMIN, json!({"action": "update_session", "config": {"keys_max": 2000}})),
         (ADMIN, json!({"action": "archive_session"})),

@@ -85,3 +85,22 @@ fn memories_are_the_same() {
     let refused = rejected(call!(it, memories.call_add(ORCHESTRATOR, r#"{"memories":[]}"#)));
     assert_eq!(refused.code, "MALFORMED_REQUEST");
 }
+
+/// The summary of a session is the same, and its memories can be added as they are.
+#[test]
+fn a_summary_proposes_memories_that_can_be_added() {
+    let it = Bench::new();
+    call!(it, projects.call_create("admin", "{}")).unwrap();
+    call!(it, sessions.call_create("admin", None)).unwrap();
+    let said = json!({"conversation": [
+        {"id": "1", "kind": "user_message", "text": "DECISION: Use PostgreSQL for orders."},
+    ]});
+    let typed = call!(it, memories.call_summarize(ORCHESTRATOR, &said.to_string())).unwrap();
+    let summary: Value = serde_json::from_str(&typed.json).unwrap();
+    let memory = &summary["summary"]["decisions_made"][0]["memory"];
+    assert_eq!(memory["importance"], 8, "{summary}");
+    let new = json!({"memories": [memory]}).to_string();
+    call!(it, memories.call_add(ORCHESTRATOR, &new)).unwrap();
+    let refused = rejected(call!(it, memories.call_summarize(ORCHESTRATOR, r#"{"max_tokens":499}"#)));
+    assert_eq!(refused.code, "MALFORMED_REQUEST");
+}
