@@ -18,6 +18,7 @@ mod refused;
 mod rehydrating;
 mod requests;
 mod searching;
+mod summarizing;
 #[path = "../support/mod.rs"]
 mod support;
 mod telling;

@@ -31,7 +31,7 @@ use super::{
 
 /// The lifetime of a credential minted for a single call, in seconds. It is the shortest
 /// that a server issues.
-const CALL_TTL_SECONDS: u64 = 60;
+pub(crate) const CALL_TTL_SECONDS: u64 = 60;
 /// The operator's name as a participant.
 const OPERATOR: &str = "admin";
 /// The orchestrator's name as a participant.

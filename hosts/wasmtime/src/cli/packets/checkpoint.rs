@@ -2,7 +2,7 @@
 //! on.
 //!
 //! It composes calls that exist on their own: it compacts the transcript in this process, generates a
-//! packet from it, and takes a snapshot of the entries.
+//! packet from it, summarizes the session, and takes a snapshot of the entries.
 
 use std::{
     fs,
@@ -21,8 +21,9 @@ use super::{
         compact,
         output::{Output, note, remark},
         problem::Problem,
-        reply::{PacketWritten, SnapshotInfo},
+        reply::{PacketWritten, SessionSummary, SnapshotInfo},
         server::ServerArgs,
+        session::summarize,
     },
     post,
 };
@@ -38,10 +39,11 @@ Examples:
     --label before-review --summary summary.md > shorter.jsonl
 
 In this order: the transcript is compacted, as by `context compact`; a packet of
-all layers is written from the transcript and the entries, which is the summary
-of the session; and a snapshot keeps the entries as they are. Standard output
-has the compacted transcript. A step that fails ends the command, and those
-before it stay. The summary can be read later with `context preview`."
+all layers is written from the transcript and the entries; the session is
+summarized, as by `session summary`; and a snapshot keeps the entries as they
+are. Standard output has the compacted transcript. A step that fails ends the
+command, and those before it stay. The packet can be read later with `context
+preview`, and `session close --remember` keeps the summary as memories."
 )]
 pub(crate) struct CheckpointArguments {
     /// The session [default: the one of `SHARED_CONTEXT_SESSION` or of the profile]
@@ -74,7 +76,7 @@ pub(crate) struct CheckpointArguments {
     /// The label of the snapshot [default: checkpoint- and the time]
     #[arg(long, env = "SHARED_CONTEXT_CHECKPOINT_LABEL", value_name = "LABEL")]
     label: Option<String>,
-    /// A file to write the packet to, as Markdown
+    /// A file to write the summary of the session to, as Markdown
     #[arg(long, env = "SHARED_CONTEXT_CHECKPOINT_SUMMARY", value_name = "FILE")]
     summary: Option<PathBuf>,
     #[command(flatten)]
@@ -103,16 +105,20 @@ pub(crate) fn checkpoint(arguments: &CheckpointArguments, output: Output) -> Res
     });
     let packet = post(&server, session, &bearer, request.to_string())?;
     let generated: PacketWritten = parse(&packet, &server.client)?;
+    let request = json!({"conversation": transcript.items()});
+    let summary = summarize(&server, session, &request, &bearer)?;
     if let Some(path) = &arguments.summary {
-        write(path, &generated.page())?;
+        write(path, &parse::<SessionSummary>(&summary, &server.client)?.text)?;
     }
     let label = arguments.label.clone().unwrap_or_else(|| label(SystemClock.now()));
     let request = json!({"action": "snapshot", "label": label}).to_string();
     let snapshot = server.tool(session, &bearer, request)?;
     if output.is_json {
-        let parts = [&compacted.reply, &packet, &snapshot].map(|it| read(it));
-        let [compaction, packet, snapshot] = parts;
-        let whole = json!({"compaction": compaction, "packet": packet, "snapshot": snapshot});
+        let parts = [&compacted.reply, &packet, &summary, &snapshot].map(|it| read(it));
+        let [compaction, packet, summary, snapshot] = parts;
+        let whole = json!({
+            "compaction": compaction, "packet": packet, "summary": summary, "snapshot": snapshot,
+        });
         return output.answer(whole.to_string().as_bytes(), || Ok(String::new()));
     }
     let _: SnapshotInfo = parse(&snapshot, &server.client)?;
@@ -142,7 +148,7 @@ fn label(now: Timestamp) -> String {
 fn write(path: &Path, text: &str) -> Result<(), Problem> {
     fs::write(path, text).map_err(|error| {
         Problem::usage(format!("cannot write the summary to {}: {error}", path.display()))
-            .next("the packet is kept: print it with `shared-context context preview`")
+            .next("the packet is kept; `shared-context session summary` prints the summary again")
     })
 }
 

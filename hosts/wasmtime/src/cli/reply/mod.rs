@@ -13,6 +13,7 @@ mod packets;
 mod project;
 mod session;
 mod snapshot;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -34,6 +35,7 @@ pub(crate) use self::{
     snapshot::{
         DeleteSnapshotReply, Diff, ReadSnapshotReply, RestoreReply, SnapshotInfo, Snapshots,
     },
+    summary::SessionSummary,
 };
 use self::{
     context::{EnvelopeReply, Injection, MissingListReply, MissingReply},

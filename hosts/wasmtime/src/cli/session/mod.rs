@@ -1,10 +1,14 @@
-//! `session`: creates, lists, updates, archives and deletes sessions, for the operator.
+//! `session`: creates, lists, updates, archives and deletes sessions, for the operator. `close` also
+//! keeps what a session came to.
+
+mod close;
 
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::{error::Category, value::RawValue};
 
+pub(crate) use self::close::summarize;
 use super::{
     argument::{SessionName, number},
     caller::CallerArgs,
@@ -17,7 +21,7 @@ use super::{
     server::{Server, ServerArgs},
 };
 
-/// Create, show, update, archive and delete sessions
+/// Create, show, update, close and delete sessions
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
@@ -26,6 +30,7 @@ Examples:
   shared-context session create ticket-7
   shared-context session list
   shared-context session audit ticket-7 --after 12
+  shared-context session close ticket-7 --remember
   shared-context session delete ticket-7 --yes"
 )]
 pub(crate) struct Arguments {
@@ -121,6 +126,8 @@ what is now kept is removed at once.")]
         /// The session; . is the default one
         id: SessionName,
     },
+    Summary(close::SummaryArguments),
+    Close(close::CloseArguments),
     /// Delete a session and all it holds
     #[command(after_help = "\
 Examples:
@@ -202,6 +209,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
             let call = server.client.post(&["v1", "sessions", id, "revoke"], "{}");
             step(&server, &call, output, "takes none of the credentials issued so far any more")
         }
+        Command::Summary(it) => close::summary(it, &server, output),
+        Command::Close(it) => close::close(it, &server, output),
         Command::Delete { id, yes } => delete(&server, &server.session(id)?, *yes, output),
         Command::Audit { id, after, limit } => {
             audit(&server, &server.session(id)?, *after, *limit, output)

@@ -1,0 +1,215 @@
+//! The commands `session summary` and `session close`: what a session came to, and keeping it as
+//! memories of its project.
+//!
+//! # Invariant
+//!
+//! A session is closed only after its project acknowledged the memories.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::super::{
+    argument::{SessionName, number, switch},
+    caller::{CALL_TTL_SECONDS, CallerArgs, minted},
+    client::{Bearer, parse},
+    compact,
+    output::{BOLD, GREEN, Output, note, remark},
+    problem::Problem,
+    reply::{AddedMemories, Human, Session, SessionSummary},
+    server::Server,
+};
+
+/// Print what a session came to, as proposals for memories
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context session summary ticket-7
+  shared-context session summary ticket-7 --conversation chat.jsonl
+  shared-context session summary ticket-7 --json \\
+    | jq '.summary.decisions_made[].memory'
+
+Decisions, rules, open issues, the state of the work and lessons, in the words of
+the entries, of the state of rounds and of the conversation. Nothing is stored:
+`session close --remember` keeps it.")]
+pub(crate) struct SummaryArguments {
+    /// The session; . is the default one
+    id: SessionName,
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    caller: CallerArgs,
+}
+
+/// Archive a session, and first keep what it came to
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context session close ticket-7
+  shared-context session close ticket-7 --remember
+  shared-context session close ticket-7 --remember --only 1,3 \\
+    --conversation chat.jsonl
+
+With --remember the proposals of `session summary` become memories of the
+session's project, all or those of --only. Once they are stored, the session is
+archived: it can be read, not changed. If a step fails, those before it stay, and
+the same command can be repeated: nothing is added twice.")]
+pub(crate) struct CloseArguments {
+    /// The session; . is the default one
+    id: SessionName,
+    /// Keep what it came to as memories of its project
+    #[arg(long, env = "SHARED_CONTEXT_CLOSE_REMEMBER", value_parser = switch)]
+    remember: bool,
+    /// Only the proposals with these numbers
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        value_parser = number,
+        requires = "remember"
+    )]
+    only: Vec<u64>,
+    #[command(flatten)]
+    source: Source,
+}
+
+/// What a summary is made from, and its size.
+#[derive(Debug, clap::Args)]
+struct Source {
+    /// The conversation: a line of JSON per message, with role and content; - for
+    /// standard input
+    #[arg(long, env = "SHARED_CONTEXT_CONVERSATION", value_name = "FILE")]
+    conversation: Option<PathBuf>,
+    /// The most tokens of the summary, 500 to 200000 [default: 8000]
+    #[arg(long, env = "SHARED_CONTEXT_MAX_TOKENS", value_name = "N", value_parser = number)]
+    max_tokens: Option<u64>,
+}
+
+impl Source {
+    fn request(&self) -> Result<Value, Problem> {
+        let mut request = serde_json::Map::new();
+        let read = |path: &PathBuf| compact::transcript(Path::new(path)).map(|it| it.items());
+        if let Some(items) = self.conversation.as_ref().map(read).transpose()? {
+            request.insert("conversation".to_owned(), items);
+        }
+        request.extend(self.max_tokens.map(|it| ("max_tokens".to_owned(), it.into())));
+        Ok(Value::Object(request))
+    }
+}
+
+/// Asks for the summary of a session.
+pub(crate) fn summarize(
+    server: &Server,
+    session: &str,
+    request: &Value,
+    bearer: &Bearer,
+) -> Result<Vec<u8>, Problem> {
+    let call = server.client.post(&["v1", "sessions", session, "summary"], request.to_string());
+    server.send(&call, Some(bearer))
+}
+
+/// Runs `session summary`.
+pub(crate) fn summary(
+    arguments: &SummaryArguments,
+    server: &Server,
+    output: Output,
+) -> Result<(), Problem> {
+    let id = &server.session(&arguments.id)?;
+    let request = arguments.source.request()?;
+    let reply = summarize(server, id, &request, &arguments.caller.bearer(server, id)?)?;
+    if output.is_json {
+        return output.answer(&reply, || Ok(String::new()));
+    }
+    let summary: SessionSummary = parse(&reply, &server.client)?;
+    note(&summary.left_out());
+    output.exact_text(&summary.text)
+}
+
+/// Runs `session close`.
+pub(crate) fn close(
+    arguments: &CloseArguments,
+    server: &Server,
+    output: Output,
+) -> Result<(), Problem> {
+    let id = &server.session(&arguments.id)?;
+    let admin = server.admin()?;
+    let mut added = Value::Null;
+    if arguments.remember {
+        let reply = remember(arguments, server, id, &admin)?;
+        if let Some(reply) = reply {
+            if !output.is_json {
+                let all: AddedMemories = parse(&reply, &server.client)?;
+                output.text(&all.human(output))?;
+            }
+            added = serde_json::from_slice(&reply).unwrap_or_default();
+        } else if !output.is_json {
+            remark("the summary proposes no memories");
+        }
+    }
+    let call = server.client.post(&["v1", "sessions", id, "archive"], "{}");
+    let archived = server.send(&call, Some(&admin)).map_err(|problem| {
+        if added.is_null() {
+            return problem;
+        }
+        problem.next(format!(
+            "the memories are stored, the session is not closed: `shared-context session close \
+             {id}` closes it"
+        ))
+    })?;
+    if output.is_json && arguments.remember {
+        let session: Value = serde_json::from_slice(&archived).unwrap_or_default();
+        let whole = json!({"memories": added, "session": session});
+        return output.answer(whole.to_string().as_bytes(), || Ok(String::new()));
+    }
+    output.answer(&archived, || {
+        let session: Session = parse(&archived, &server.client)?;
+        Ok(format!(
+            "{GREEN}✓{GREEN:#} {BOLD}{}{BOLD:#} is archived: it can be read, not changed\n",
+            session.id
+        ))
+    })
+}
+
+/// Adds the chosen proposals to the session's project. Returns the reply; nothing if there are none.
+fn remember(
+    arguments: &CloseArguments,
+    server: &Server,
+    id: &str,
+    admin: &Bearer,
+) -> Result<Option<Vec<u8>>, Problem> {
+    let reply = summarize(server, id, &arguments.source.request()?, admin)?;
+    let summary: SessionSummary = parse(&reply, &server.client)?;
+    let Some(project) = summary.project() else {
+        return Err(Problem::usage(format!(
+            "session {id} names no project, so there is nowhere to remember it; nothing was closed"
+        ))
+        .next(format!(
+            "`shared-context session close {id}` closes it without memories, `shared-context \
+             session update {id} --config '{{\"project\":\"PROJECT\"}}'` names one"
+        )));
+    };
+    let memories = summary.chosen(&arguments.only).map_err(|number| {
+        Problem::usage(format!("the summary has no proposal {number}; nothing was closed"))
+            .next(format!("`shared-context session summary {id}` shows the numbers"))
+    })?;
+    if memories.is_empty() {
+        return Ok(None);
+    }
+    note(&summary.left_out());
+    let add = || {
+        // The operator gets a clear error for a project that is gone; the credential of a session
+        // names the session in what it adds.
+        server.send(&server.client.get(&["v1", "projects", project], &[]), Some(admin))?;
+        let bearer = minted(server, id, "orchestrator", Some(CALL_TTL_SECONDS))?;
+        let request = json!({"memories": memories}).to_string();
+        let path = ["v1", "projects", project, "memories"];
+        server.send(&server.client.post(&path, request), Some(&bearer))
+    };
+    let reply = add().map_err(|problem| {
+        problem.next(format!(
+            "nothing was remembered and nothing was closed; `shared-context project show \
+             {project}` shows the project"
+        ))
+    })?;
+    Ok(Some(reply))
+}
