@@ -8,7 +8,7 @@ use shared_context_core::{
     memories::summary::{SessionSummary, SummarizeSession},
     packets::{Address, Depth, Feedback, Form, GeneratePacket, GiveFeedback},
     PacketsCommand,
-    pattern::{KeyPattern, ParticipantPattern},
+    pattern::{KeyPattern, ParticipantPattern, Participants},
     store::access::{Access, AccessRule},
     tokens::approximate,
 };
@@ -232,7 +232,7 @@ fn gaps_of_packets_become_questions() {
 
 #[test]
 fn a_caller_gets_only_what_it_may_read() {
-    let readable_by = Some(vec![ParticipantPattern::parse(ORCHESTRATOR).unwrap()]);
+    let readable_by = Participants::new(vec![ParticipantPattern::parse(ORCHESTRATOR).unwrap()]).unwrap();
     let secret = AccessRule {
         keys: KeyPattern::parse("secret_*").unwrap(),
         access: Access { readable_by, ..Access::default() },
