@@ -157,6 +157,7 @@ fn labelled_parts_become_members_of_the_content() {
     let issue = &it["issues_encountered"][0]["memory"];
     assert_eq!(issue["content"]["reproduction_steps"], "refund twice.", "{it}");
     assert_eq!(issue["content"]["investigation_status"], "the lock is suspected.");
+    assert_eq!(issue["title"], "Refunds fail.");
     assert_eq!((&issue["content"]["severity"], &issue["tags"]), (&json!("high"), &json!(["bug-12"])));
 }
 
@@ -308,7 +309,7 @@ fn the_same_request_gives_the_same_bytes() {
 #[test]
 fn numbers_do_not_depend_on_the_budget() {
     let all = || -> Vec<Item> {
-        (0..60).map(|it| said(&format!("m{it}"), 'u', &format!("DECISION: Use part {it}."))).collect()
+        (0..60).map(|it| said(&format!("m{it}"), 'u', &format!("LESSON: Oven {it} is slow."))).collect()
     };
     let host = session();
     let whole = document(&host, ORCHESTRATOR, all());
@@ -316,8 +317,8 @@ fn numbers_do_not_depend_on_the_budget() {
     assert!(part.left_out_count > 0 && part.proposals > 0);
     assert_eq!(part.proposals + part.left_out_count, 60);
     let chosen: Json = serde_json::from_str(&part.document).unwrap();
-    for it in chosen["decisions_made"].as_array().unwrap() {
-        let same = &whole["decisions_made"][usize::try_from(it["number"].as_u64().unwrap()).unwrap() - 1];
+    for it in chosen["learnings"].as_array().unwrap() {
+        let same = &whole["learnings"][usize::try_from(it["number"].as_u64().unwrap()).unwrap() - 1];
         assert_eq!(it, same);
     }
     let named: Vec<u32> = part.left_out.iter().map(|it| it.number).collect();

@@ -280,6 +280,10 @@ fn from_fact(item: &Item, fact: &Fact) -> Candidate {
     let place = [item.id.as_str(), ":", &line.to_string()].concat();
     let whole = extract::unlabelled(&fact.text);
     let main = before_details(whole, fact);
+    // `BUG-7 [HIGH]: …`: the severity is a member of its own.
+    let rated = main.strip_prefix('[').and_then(|it| it.split_once(']'));
+    let rated = rated.filter(|it| fact.severity.is_some() && !it.1.trim().is_empty());
+    let main = rated.map_or(main, |it| it.1.trim_start_matches([':', ' ']));
     let mut it = Candidate::new(fact.class, main, place, fact.digest.clone());
     it.details = fact.details.iter().map(|it| (it.label.clone(), it.text.clone())).collect();
     if fact.class == Class::Decision && fact.details.is_empty() {
