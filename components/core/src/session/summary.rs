@@ -33,8 +33,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         // No number tells of what the caller may not read.
         let seen = self.entries(None)?.into_iter().filter(|it| self.may_see(it));
         let tokens_used = seen.map(|it| it.value_tokens).fold(Tokens(0), Tokens::plus);
-        let is_compaction =
-            |it: &&crate::audit::AuditRecord| it.action == AuditAction::Compact;
+        let is_compaction = |it: &&crate::audit::AuditRecord| it.action == AuditAction::Compact;
         let material = Material {
             session: self.session,
             project: self.meta.project.as_ref(),

@@ -3,11 +3,10 @@
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use shared_context_core::{
-    Code, Command, Config, Key, ProjectId, Reply, Write,
+    Code, Command, Config, Key, PacketsCommand, ProjectId, Reply, Write,
     item::{Authority, Item, Kind, ListedKind},
     memories::summary::{SessionSummary, SummarizeSession},
     packets::{Address, Depth, Feedback, Form, GeneratePacket, GiveFeedback},
-    PacketsCommand,
     pattern::{KeyPattern, ParticipantPattern, Participants},
     store::access::{Access, AccessRule},
     tokens::approximate,
@@ -85,7 +84,13 @@ fn each_rule_gives_its_importance() {
         ('u', "Never sell cake on Friday.", "decisions_made", 8, "constraint"),
         ('u', "Never change the schema by hand.", "decisions_made", 9, "constraint+architecture"),
         ('a', "BUG-7 [CRITICAL]: Orders vanish.", "issues_encountered", 10, "critical"),
-        ('a', "BUG-7 [CRITICAL]: The cache is lost.", "issues_encountered", 10, "critical+architecture"),
+        (
+            'a',
+            "BUG-7 [CRITICAL]: The cache is lost.",
+            "issues_encountered",
+            10,
+            "critical+architecture",
+        ),
         ('a', "BUG-8 [HIGH]: Orders are slow.", "issues_encountered", 8, "high"),
         ('a', "BUG-9 [MEDIUM]: Orders are odd.", "issues_encountered", 5, "medium"),
         ('a', "BUG-9 [LOW]: Orders are odd.", "issues_encountered", 4, "low"),
@@ -112,7 +117,12 @@ fn entries_say_by_their_keys_what_they_are() {
     write(&host, ORCHESTRATOR, "constraints", "- Never log tokens\n- Only TLS 1.3");
     write(&host, ORCHESTRATOR, "open_questions", "Who pays for it?");
     write(&host, AGENT, "failed_attempts", "Batches of 5000: they time out");
-    write(&host, AGENT, "blocking_issues", r#"[{"description":"Pool runs dry","severity":"high"}]"#);
+    write(
+        &host,
+        AGENT,
+        "blocking_issues",
+        r#"[{"description":"Pool runs dry","severity":"high"}]"#,
+    );
     write(&host, AGENT, "lessons", "Batches of 500 work");
     write(&host, ORCHESTRATOR, "problem_summary", "Move the orders.");
     write(&host, ORCHESTRATOR, "next_actions", "- Move the archive\n- Tell the team");
@@ -158,7 +168,10 @@ fn labelled_parts_become_members_of_the_content() {
     assert_eq!(issue["content"]["reproduction_steps"], "refund twice.", "{it}");
     assert_eq!(issue["content"]["investigation_status"], "the lock is suspected.");
     assert_eq!(issue["title"], "Refunds fail.");
-    assert_eq!((&issue["content"]["severity"], &issue["tags"]), (&json!("high"), &json!(["bug-12"])));
+    assert_eq!(
+        (&issue["content"]["severity"], &issue["tags"]),
+        (&json!("high"), &json!(["bug-12"]))
+    );
 }
 
 #[test]
@@ -233,16 +246,13 @@ fn gaps_of_packets_become_questions() {
 
 #[test]
 fn a_caller_gets_only_what_it_may_read() {
-    let readable_by = Participants::new(vec![ParticipantPattern::parse(ORCHESTRATOR).unwrap()]).unwrap();
+    let readable_by =
+        Participants::new(vec![ParticipantPattern::parse(ORCHESTRATOR).unwrap()]).unwrap();
     let secret = AccessRule {
         keys: KeyPattern::parse("secret_*").unwrap(),
         access: Access { readable_by, ..Access::default() },
     };
-    let config = Config {
-        project: ProjectId::new("p"),
-        access: vec![secret],
-        ..Config::default()
-    };
+    let config = Config { project: ProjectId::new("p"), access: vec![secret], ..Config::default() };
     let host = session_of(config);
     write(&host, ORCHESTRATOR, "secret_decisions", "Fire the baker");
     write(&host, ORCHESTRATOR, "open_decisions", "Bake early");
@@ -309,7 +319,9 @@ fn the_same_request_gives_the_same_bytes() {
 #[test]
 fn numbers_do_not_depend_on_the_budget() {
     let all = || -> Vec<Item> {
-        (0..60).map(|it| said(&format!("m{it}"), 'u', &format!("LESSON: Oven {it} is slow."))).collect()
+        (0..60)
+            .map(|it| said(&format!("m{it}"), 'u', &format!("LESSON: Oven {it} is slow.")))
+            .collect()
     };
     let host = session();
     let whole = document(&host, ORCHESTRATOR, all());
@@ -318,7 +330,8 @@ fn numbers_do_not_depend_on_the_budget() {
     assert_eq!(part.proposals + part.left_out_count, 60);
     let chosen: Json = serde_json::from_str(&part.document).unwrap();
     for it in chosen["learnings"].as_array().unwrap() {
-        let same = &whole["learnings"][usize::try_from(it["number"].as_u64().unwrap()).unwrap() - 1];
+        let same =
+            &whole["learnings"][usize::try_from(it["number"].as_u64().unwrap()).unwrap() - 1];
         assert_eq!(it, same);
     }
     let named: Vec<u32> = part.left_out.iter().map(|it| it.number).collect();

@@ -101,6 +101,7 @@ fn a_summary_proposes_memories_that_can_be_added() {
     assert_eq!(memory["importance"], 8, "{summary}");
     let new = json!({"memories": [memory]}).to_string();
     call!(it, memories.call_add(ORCHESTRATOR, &new)).unwrap();
-    let refused = rejected(call!(it, memories.call_summarize(ORCHESTRATOR, r#"{"max_tokens":499}"#)));
+    let refused =
+        rejected(call!(it, memories.call_summarize(ORCHESTRATOR, r#"{"max_tokens":499}"#)));
     assert_eq!(refused.code, "MALFORMED_REQUEST");
 }

@@ -148,8 +148,7 @@ fn from_statement(it: Statement) -> Option<Candidate> {
     };
     let mut new = Candidate::new(class, &it.text, it.source.origin.short(), it.source.digest);
     new.is_file = class == Class::Fact;
-    new.is_by_user =
-        it.made_by == Some(MadeBy::User) || it.source.authority <= Authority::Operator;
+    new.is_by_user = it.made_by == Some(MadeBy::User) || it.source.authority <= Authority::Operator;
     new.authority = it.source.authority;
     new.at = Some(Timestamp(it.rank)).filter(|it| it.0 > 0);
     new.details.extend(it.detail.map(|it| ("reason".to_owned(), it)));

@@ -51,9 +51,9 @@ pub(super) fn files(all: &[Candidate]) -> Files {
         };
         let named = it.text.lines().next().unwrap_or_default();
         let label = ["Created:", "Modified:", "Deleted:", "Renamed:"];
-        let label = label.iter().find_map(|it| {
-            named.get(..it.len()).filter(|start| start.eq_ignore_ascii_case(it))
-        });
+        let label = label
+            .iter()
+            .find_map(|it| named.get(..it.len()).filter(|start| start.eq_ignore_ascii_case(it)));
         let text = named.get(label.map_or(0, str::len)..).unwrap_or(named).trim();
         if !text.is_empty() && !list.iter().any(|it| it == text) {
             list.push(text.to_owned());

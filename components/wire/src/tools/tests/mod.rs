@@ -112,6 +112,7 @@ const LEFT_OUT: [&str; 18] = [
     "extract",
     "compact",
     "check_summary",
+    "session_summary",
     "show_session",
     "decision_log",
     "redact_memory",
