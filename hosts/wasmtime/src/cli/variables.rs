@@ -60,6 +60,7 @@ mod tests {
         ("expires", "it is when one memory ends"),
         ("supersedes", "they are what one memory replaces"),
         ("by", "it is what replaces one memory"),
+        ("only", "they are what one close keeps"),
         ("cursor", "it is a page of one search"),
         ("admin-key-file", "it is the key of one profile"),
         ("token-file", "it is the credential of one profile"),

@@ -58,7 +58,7 @@ pub(crate) struct CloseArguments {
     /// The session; . is the default one
     id: SessionName,
     /// Keep what it came to as memories of its project
-    #[arg(long, env = "SHARED_CONTEXT_CLOSE_REMEMBER", value_parser = switch)]
+    #[arg(long, env = "SHARED_CONTEXT_REMEMBER", value_parser = switch)]
     remember: bool,
     /// Only the proposals with these numbers
     #[arg(
