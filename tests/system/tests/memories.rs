@@ -170,3 +170,33 @@ fn what_is_wrong_is_said_with_what_to_do() {
     place.refused(&["project", "show", "webshop"], 1, "PROJECT_NOT_FOUND", &["project list"]);
     assert!(place.told(&["session", "show", "a"]).contains("a active"), "the session stays");
 }
+
+/// Whatever fails before the memories are stored closes nothing, and says so.
+#[test]
+fn a_session_is_closed_only_with_its_memories() {
+    let place = place();
+    place.told(&["set", "a", "decisions_made", "Orders are in SQLite.", "--as", "orchestrator"]);
+    let is_active = |id: &str| place.told(&["session", "show", id]).contains(" active");
+    let close = ["session", "close", "a", "--remember"];
+    let unknown = [&close[..], &["--only", "99"]].concat();
+    place.refused(&unknown, 2, "USAGE", &["no proposal 99", "nothing was closed"]);
+    place.told(&["session", "create", "b"]);
+    let nowhere = ["session", "close", "b", "--remember"];
+    place.refused(&nowhere, 2, "USAGE", &["names no project", "nothing was closed"]);
+    assert!(is_active("a") && is_active("b"));
+    assert!(place.told(&["session", "close", "b"]).contains("is archived"));
+
+    let closed = place.told(&close);
+    assert!(closed.contains(" added, revision ") && closed.contains("is archived"), "{closed}");
+    let again = place.told(&close);
+    assert!(again.contains("was there already"), "{again}");
+    let found = place.json(&["memory", "search", "webshop", "orders"]);
+    assert_eq!((&found["total"], &found["memories"][0]["session_id"]), (&json!(1), &json!("a")));
+
+    place.told(&["session", "create", "c", "--config", r#"{"project":"webshop"}"#]);
+    place.told(&["set", "c", "constraints", "Never log keys.", "--as", "orchestrator"]);
+    place.told(&["project", "archive", "webshop"]);
+    let archived = ["session", "close", "c", "--remember"];
+    place.refused(&archived, 1, "PROJECT_ARCHIVED", &["nothing was closed"]);
+    assert!(is_active("c"));
+}
