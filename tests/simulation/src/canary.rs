@@ -70,11 +70,19 @@ pub enum Canary {
     LeavesEnvelopes,
     /// Closing a round binds a term to a list instead of a concept.
     BindsLists,
+    /// A memory is acknowledged and not stored.
+    LosesMemories,
+    /// A changed memory is found by what it said before.
+    LeavesSignatures,
+    /// A redaction leaves the earlier versions of a memory.
+    LeavesVersions,
+    /// Idempotency records of a project are not stored.
+    ForgetsProjectRequests,
 }
 
 impl Canary {
     /// Every canary.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 34] = [
         Self::IgnoresExpected,
         Self::DropsAChange,
         Self::LosesDeletes,
@@ -105,6 +113,10 @@ impl Canary {
         Self::LeavesEnvelopes,
         Self::TiresOfDepth,
         Self::BindsLists,
+        Self::LosesMemories,
+        Self::LeavesSignatures,
+        Self::LeavesVersions,
+        Self::ForgetsProjectRequests,
     ];
 
     /// Returns the canary's name.
@@ -140,6 +152,10 @@ impl Canary {
             Self::LeavesEnvelopes => "leaves_envelopes",
             Self::TiresOfDepth => "tires_of_depth",
             Self::BindsLists => "binds_lists",
+            Self::LosesMemories => "loses_memories",
+            Self::LeavesSignatures => "leaves_signatures",
+            Self::LeavesVersions => "leaves_versions",
+            Self::ForgetsProjectRequests => "forgets_project_requests",
         }
     }
 

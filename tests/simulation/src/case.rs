@@ -29,7 +29,7 @@ pub fn conformance_case(script: &Script, title: &str) -> Option<String> {
             Step::ClockMs(by) => writeln!(text, "- clock_step: {by}ms").ok()?,
             Step::Elsewhere(_) => text += "- elsewhere: true\n",
             Step::Compare(_) => {}
-            Step::Wake { .. } => return None,
+            Step::Wake { .. } | Step::Project(_) => return None,
             Step::Ask(request) => {
                 let exchanges = world.exchanges();
                 text += &step_of(request, exchanges.last()?.answer.as_ref()?)?;

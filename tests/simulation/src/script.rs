@@ -37,6 +37,9 @@ pub enum Storage {
 pub enum Step {
     /// A request.
     Ask(Box<Request>),
+    /// A request to the project, by a participant of the session that it names; of none if that is
+    /// empty. A text of `#` and a number stands for the id of a memory.
+    Project(Box<Request>),
     /// The timer of a session fires, to remove expired entries.
     Wake {
         /// The session.
@@ -155,7 +158,7 @@ impl Step {
     /// Returns the events during the step.
     pub fn during(&self) -> &[Event] {
         match self {
-            Self::Ask(request) => &request.during,
+            Self::Ask(request) | Self::Project(request) => &request.during,
             Self::Wake { during, .. } => during,
             _ => &[],
         }
@@ -164,7 +167,7 @@ impl Step {
     /// Returns the events during the step, for changes.
     pub fn during_mut(&mut self) -> Option<&mut Vec<Event>> {
         match self {
-            Self::Ask(request) => Some(&mut request.during),
+            Self::Ask(request) | Self::Project(request) => Some(&mut request.during),
             Self::Wake { during, .. } => Some(during),
             _ => None,
         }

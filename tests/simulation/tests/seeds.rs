@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "digests are compared from run to run")]
 
 use shared_context_codec::actions;
-use shared_context_core::{Code, ScopeKind};
+use shared_context_core::Code;
 use shared_context_simulation::{
     counts::Counts,
     run,
@@ -30,25 +30,12 @@ fn seeds_have_no_failure_and_cover_every_event() {
         }
         counts += outcome.counts;
     }
-    // The simulated world has sessions and no projects.
-    for action in actions().filter(|it| it.scope == ScopeKind::Session) {
+    for action in actions() {
         assert!(counts.requests.contains_key(action.name), "no request for {}", action.name);
     }
-    // No session uses a tokenizer that may be missing or has a project, and no script is long
-    // enough to fill a round. `tests/kept.rs` reaches the limits of envelopes.
-    let never = [
-        Code::EnvelopeLimit,
-        Code::PacketLimit,
-        Code::TokenizerUnavailable,
-        Code::RoundFull,
-        Code::ProjectNotFound,
-        Code::ProjectExists,
-        Code::ProjectArchived,
-        Code::MemoryNotFound,
-        Code::MemoryArchived,
-        Code::MemoryLimit,
-        Code::SupersedesItself,
-    ];
+    // No session uses a tokenizer that may be missing, and no script is long enough to fill a round. `tests/kept.rs` reaches the limits of envelopes.
+    let never =
+        [Code::EnvelopeLimit, Code::PacketLimit, Code::TokenizerUnavailable, Code::RoundFull];
     for code in Code::ALL.iter().filter(|it| !never.contains(it)) {
         let answers = &counts.answers;
         assert!(answers.contains_key(code.as_str()), "no rejection with {code:?}: {answers:?}");

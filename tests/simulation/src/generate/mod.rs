@@ -8,6 +8,7 @@ mod context;
 mod events;
 mod invalid;
 mod packets;
+mod projects;
 mod requests;
 mod rounds;
 
@@ -31,6 +32,7 @@ pub struct Generator {
     /// Recent requests with an id.
     sent: Vec<Request>,
     values: u32,
+    projects: projects::Projects,
 }
 
 /// Probabilities in a world. They differ between worlds: if everything were likely at once, few
@@ -65,7 +67,7 @@ impl Generator {
     pub fn new(seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let profile = Profile::new(&mut rng);
-        Self { rng, profile, sent: Vec::new(), values: 0 }
+        Self { rng, profile, sent: Vec::new(), values: 0, projects: projects::Projects::new(seed) }
     }
 
     /// Returns the storage mode of this world.
@@ -75,6 +77,9 @@ impl Generator {
 
     /// Returns the next step.
     pub fn step(&mut self, world: &World) -> Step {
+        if let Some(step) = self.project_step(world) {
+            return step;
+        }
         if self.chance(self.profile.clock) {
             return Step::ClockMs(self.clock_ms());
         }

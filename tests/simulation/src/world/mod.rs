@@ -15,6 +15,7 @@ mod compare;
 mod history;
 mod instance;
 mod normalize;
+mod project;
 mod round_trip;
 mod schema;
 
@@ -43,6 +44,7 @@ use crate::{
 };
 use history::BucketHistory;
 use instance::{Instance, KillSignal};
+use project::ProjectState;
 
 /// Deepest nesting of requests.
 const DEPTH_MAX: u64 = 8;
@@ -92,6 +94,7 @@ pub struct World {
     exchanges: RefCell<Vec<Exchange>>,
     /// Whether the current request only compares answers with the model.
     is_comparing: Cell<bool>,
+    project: RefCell<ProjectState>,
     /// State of canaries: earlier buckets, and answers to requests.
     stale: RefCell<BTreeMap<String, MemoryBucket>>,
     answers: RefCell<BTreeMap<(String, Vec<u8>), Reply>>,
@@ -116,6 +119,7 @@ impl World {
             documents: RefCell::default(),
             exchanges: RefCell::default(),
             is_comparing: Cell::new(false),
+            project: RefCell::default(),
             stale: RefCell::default(),
             answers: RefCell::default(),
         }
@@ -192,11 +196,13 @@ impl World {
         self.counts.borrow_mut().steps += 1;
         match step {
             Step::Ask(request) => self.send(request),
+            Step::Project(request) => self.send_to_project(request),
             Step::Wake { session, .. } => self.wake(session, step),
             Step::ClockMs(by) => self.advance_clock(*by),
             Step::Elsewhere(_) if self.depth.get() == 0 => {
                 self.kv.replace(MemoryKv::default());
                 self.histories.take();
+                self.project.take();
                 self.stale.take();
             }
             Step::Compare(_) if self.depth.get() == 0 => self.compare_all(),
