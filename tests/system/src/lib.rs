@@ -4,7 +4,8 @@
 //! share: the program ([`program`]) started as a server ([`server`]), asked as a
 //! well-behaved client ([`client`]), watched ([`watch`]) or asked byte by byte
 //! ([`raw`]); many writers whose acknowledged writes are compared with what is
-//! stored ([`writers`]), also when the server is killed ([`kills`], also for other hosts);
+//! stored ([`writers`]), also when the server is killed ([`kills`] and [`memory_kills`], also
+//! for other hosts);
 //! the commands of the program ([`terminal`], [`agent`]), and TLS in front of a server
 //! ([`tls`]).
 //! What the rules answer is the conformance suite's to prove, not this one's.
@@ -29,6 +30,7 @@ pub mod disk;
 pub mod flood;
 pub mod history;
 pub mod kills;
+pub mod memory_kills;
 pub mod program;
 pub mod raw;
 pub mod secrets;
@@ -43,6 +45,7 @@ use std::io::Write as _;
 pub use agent::Agent;
 pub use client::{Answer, Client};
 pub use kills::{Killable, Kills};
+pub use memory_kills::MemoryKills;
 pub use server::{Refusal, Server, Setup};
 pub use watch::{Event, Watch};
 

@@ -7,7 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use shared_context_system::{Kills, Setup};
+use shared_context_system::{Kills, MemoryKills, Setup, kills};
 
 /// 64 writers, spread over `sessions` sessions.
 #[track_caller]
@@ -29,4 +29,14 @@ fn a_killed_server_keeps_the_writes_of_64_sessions() {
 #[test]
 fn a_killed_server_keeps_the_writes_of_8_contended_sessions() {
     check(8);
+}
+
+/// Four sessions add memories to one project.
+#[test]
+fn a_killed_server_keeps_10_000_memories_over_20_kills() {
+    let folder = tempfile::tempdir().unwrap();
+    let rounds = 20;
+    let all = MemoryKills { host: "the server", writers: 4, rounds, batch: 125, batches: 4 };
+    let count = all.check(|| Setup::new(folder.path()).without_rate_limit().start());
+    assert!(count >= kills::rounds(rounds) * 500, "{count}");
 }

@@ -7,13 +7,14 @@
 
 use std::process::ExitCode;
 
-use shared_context_system::Kills;
+use shared_context_system::{Kills, MemoryKills};
 use shared_context_workers::Setup;
 
 fn main() -> ExitCode {
     shared_context_workers::main(&[
         ("a_kill_loses_no_acknowledged_write_of_32_objects", of_32_objects),
         ("a_kill_loses_no_acknowledged_write_of_4_busy_objects", of_4_objects),
+        ("a_kill_loses_no_acknowledged_memory", of_a_project),
     ])
 }
 
@@ -33,4 +34,11 @@ fn of_32_objects() {
 /// conditional on the last seen version.
 fn of_4_objects() {
     check(4);
+}
+
+/// Four sessions add memories to the object of one project.
+fn of_a_project() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = MemoryKills { host: "workerd", writers: 4, rounds: 3, batch: 100, batches: 4 };
+    all.check(|| Setup::new(folder.path()).without_rate_limit().start());
 }

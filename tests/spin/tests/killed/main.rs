@@ -24,11 +24,11 @@ use std::{
 };
 
 use shared_context_spin_tests::{
-    Kill, Over,
+    Kill, Over, Program,
     suite::{self, App, Test, TestHost},
 };
 use shared_context_system::{
-    Client, tell,
+    Client, Killable, MemoryKills, tell,
     writers::{self, Account, Writer},
 };
 
@@ -51,6 +51,7 @@ fn main() -> ExitCode {
         Test::in_emulator("an_aborted_request_is_atomic_over_key_value", over_key_value),
         Test::in_emulator("aborted_writers_lose_no_acknowledged_change", random_aborts),
         Test::anywhere("a_killed_process_loses_no_acknowledged_change", process),
+        Test::anywhere("a_killed_process_loses_no_acknowledged_memory", memories),
     ])
 }
 
@@ -230,6 +231,34 @@ fn process(host: &TestHost) {
         summary(&account),
         began.elapsed().as_secs(),
     ));
+}
+
+/// A process that runs all instances, and the operator's client.
+struct Running {
+    program: Program,
+    admin: Client,
+}
+
+impl Killable for Running {
+    fn admin(&self) -> Client {
+        self.admin.with_credential(self.admin.credential())
+    }
+
+    fn kill(self) {
+        self.program.kill().unwrap();
+    }
+}
+
+/// Kills the process while participants of four sessions add memories to one project.
+fn memories(host: &TestHost) {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = host.setup(Over::Sqlite, &folder);
+    let kills = MemoryKills { host: "Spin", writers: 4, rounds: 3, batch: 100, batches: 4 };
+    kills.check(|| {
+        let program = host.program(&setup);
+        let admin = Client::new(program.url(), setup.admin_key());
+        Running { program, admin }
+    });
 }
 
 fn summary(account: &Account) -> String {
