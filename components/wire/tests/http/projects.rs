@@ -127,3 +127,37 @@ fn a_session_names_its_project_when_it_is_created() {
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     assert_eq!(again["digests"], document["digests"]);
 }
+
+/// The attack list of projects: no project of another credential, and no session by way of a project.
+#[test]
+fn a_session_credential_opens_its_own_project_only() {
+    let bench = Bench::new();
+    for project in ["webshop", "other"] {
+        bench.check_as(ADMIN_KEY, &format!("PUT /v1/projects/{project}"), &[], "", 201, "");
+    }
+    let body = r#"{"session_id":"t","config":{"project":"webshop"}}"#;
+    let created = bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, 201, "").json();
+    let credential = created["credential"].as_str().unwrap();
+    bench.check_as(credential, "GET /v1/projects/webshop", &[], "", 200, "");
+    for target in [
+        "GET /v1/projects/other",
+        "GET /v1/projects/other/changes",
+        "GET /v1/projects/other/decisions",
+        "POST /v1/projects/other/shared_context",
+        "DELETE /v1/projects/other",
+        "GET /v1/sessions/s/entries",
+        "POST /v1/sessions/s/shared_context",
+    ] {
+        bench.check_as(credential, target, &[], "", 403, "");
+    }
+    for target in ["GET /v1/projects/webshop", "GET /v1/projects/webshop/decisions"] {
+        bench.check_as(&bench.orchestrator, target, &[], "", 403, "");
+    }
+    // The project's tool has no action of a session.
+    let target = "POST /v1/projects/webshop/shared_context";
+    bench.check_as(credential, target, &[], r#"{"action":"read","key":"scope"}"#, 400, "");
+    // A project that is created anew under the name is another one.
+    bench.check_as(ADMIN_KEY, "DELETE /v1/projects/webshop", &[], "", 200, "");
+    bench.check_as(ADMIN_KEY, "PUT /v1/projects/webshop", &[], "", 201, "");
+    bench.check_as(credential, "GET /v1/projects/webshop", &[], "", 401, "");
+}
