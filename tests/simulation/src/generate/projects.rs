@@ -80,7 +80,7 @@ impl Projects {
     }
 
     fn call(&mut self, is_there: bool, last: u64) -> (usize, Value) {
-        if !is_there || self.rng.random_bool(0.01) {
+        if !is_there && self.rng.random_bool(0.9) || self.rng.random_bool(0.01) {
             let memories_max = self.pick(&[3, 10_000, 10_000]);
             return (5, json!({"action": "create_project", "memories_max": memories_max}));
         }

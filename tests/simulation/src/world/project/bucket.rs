@@ -154,7 +154,11 @@ impl Bucket for ProjectBucket<'_> {
         let mut bucket = opened.map_err(CommitError::Failed)?;
         let revision = match bucket.commit(expected, changes) {
             Ok(revision) => revision,
-            Err(CommitError::Conflict) => return self.conflict(),
+            Err(CommitError::Conflict) => {
+                // The next attempt decides anew.
+                self.call.dry_run.take();
+                return self.conflict();
+            }
             Err(other) => return Err(other),
         };
         self.call.committed.set(Some(fault != Some(Fault::LoseAnswer)));

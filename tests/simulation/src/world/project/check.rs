@@ -121,7 +121,9 @@ impl ProjectState {
             self.ids.insert(number, (*id).to_owned());
         }
         let mut now: Vec<(String, BTreeSet<String>)> = Vec::new();
-        for (name, row) in rows {
+        // Signatures and sketches are numbers, which were compared above.
+        let has_texts = |it: &&Row| !it.0.starts_with("i/") && !it.0.starts_with("n/");
+        for (name, row) in rows.iter().filter(has_texts) {
             let found = words(row);
             let number = name.strip_prefix("m/").or_else(|| name.strip_prefix("v/"));
             match number.and_then(|it| u64::from_str_radix(it, 16).ok()) {
@@ -207,7 +209,8 @@ fn words(row: &[u8]) -> BTreeSet<String> {
     let row = String::from_utf8_lossy(row);
     let word = |it: &str| {
         let (digits, _) = it.split_once('x')?;
-        digits.bytes().all(|it| it.is_ascii_digit()).then(|| [VALUE_MARKER, digits, "x"].concat())
+        let is_word = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+        is_word.then(|| [VALUE_MARKER, digits, "x"].concat())
     };
     row.split(VALUE_MARKER).skip(1).filter_map(word).collect()
 }
