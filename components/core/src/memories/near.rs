@@ -56,13 +56,19 @@ impl Index {
             let Some((&FORMAT, slots)) = bytes.split_first() else {
                 return Err(damaged("a page is of another format"));
             };
-            let start = place(page.saturating_mul(PAGE).saturating_add(1));
-            index.slots.resize(start, Near::default());
+            if place(page.saturating_mul(PAGE).saturating_add(1)) != index.slots.len() {
+                return Err(damaged("a page is missing, or too short"));
+            }
             for slot in slots.chunks(SLOT) {
                 index.slots.push(decode(slot).ok_or_else(|| damaged("a page ends early"))?);
             }
         }
         Ok(index)
+    }
+
+    /// Returns true if `number` is that of the next memory.
+    pub(crate) fn is_next(&self, number: u64) -> bool {
+        place(number) == self.slots.len()
     }
 
     /// Returns what a memory is found by.

@@ -21,6 +21,7 @@ use crate::{
     pattern::Participants,
     record::{StoredChange, StoredEvent, change_row},
     reply::Reply,
+    row::damaged,
     scope::Scope,
     time::Timestamp,
 };
@@ -115,6 +116,9 @@ impl<'a, B: Bucket> Draft<'a, B> {
 
     /// Writes a new memory.
     pub(super) fn add(&mut self, memory: Memory) -> Result<(), Error> {
+        if !self.near()?.is_next(memory.number()) {
+            return Err(damaged("the last number of the project is not that of its memories"));
+        }
         self.meta.totals.memories = self.meta.totals.memories.saturating_add(1);
         self.set_near(&memory)?;
         self.write(memory)

@@ -12,6 +12,7 @@ use crate::{
     },
     participant::Caller,
     reply::Reply,
+    row::damaged,
     scope::ProjectId,
     time::Timestamp,
 };
@@ -65,8 +66,12 @@ impl<'a, B: Bucket> OpenProject<'a, B> {
 
     /// Returns a stored memory, expired or not.
     pub(super) fn stored(&self, number: u64) -> Result<Option<Memory>, Error> {
-        let bytes = self.bucket.get(&rows::memory_row(number))?;
-        bytes.map(|it| rows::decode_memory(&it)).transpose()
+        let Some(bytes) = self.bucket.get(&rows::memory_row(number))? else { return Ok(None) };
+        let memory = rows::decode_memory(&bytes)?;
+        if memory.number() != number {
+            return Err(damaged("a memory is in the row of another"));
+        }
+        Ok(Some(memory))
     }
 
     /// Returns the earlier versions of a memory, the oldest first.
@@ -98,8 +103,11 @@ impl<'a, B: Bucket> OpenProject<'a, B> {
         let mut uses = Uses(Vec::new());
         self.each_row(rows::USES, |row, bytes| {
             let digits = row.strip_prefix(rows::USES).unwrap_or(row);
-            let segment = u64::from_str_radix(digits, 16).map_err(crate::row::damaged)?;
+            let segment = u64::from_str_radix(digits, 16).map_err(damaged)?;
             let start = segment.saturating_mul(signature::SEGMENT);
+            if start >= self.meta.totals.last_memory {
+                return Err(damaged("uses of memories that were never there"));
+            }
             uses.0.resize(usize::try_from(start).unwrap_or_default(), Use::default());
             uses.0.extend(rows::decode_uses(bytes)?);
             Ok(())

@@ -1,10 +1,18 @@
 //! Memories of a project (spec 19).
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test"
+)]
 
 mod adding;
 mod changing;
+mod damaged;
 mod feed;
+mod junk;
 mod lifecycle;
 mod maintaining;
 mod marking;
