@@ -105,7 +105,8 @@ impl MemoryKills {
 
     /// Creates the project and the sessions; returns the credentials of the participants.
     fn writers(&self, admin: &Client) -> Vec<String> {
-        admin.post("/v1/projects", &json!({"project_id": PROJECT, "memories_max": 50_000})).expect(201);
+        let most = json!({"memories_max": 50_000});
+        admin.send("PUT", "/v1/projects/kept", Some(&most)).expect(201);
         let writer = |nth: usize| {
             let session = format!("session-{nth}");
             let orchestrator = admin.create_session(&session, &json!({"project": PROJECT}));
@@ -125,7 +126,8 @@ impl MemoryKills {
             json!({"memory_type": "learning", "title": name, "content": {"lesson": lesson}})
         };
         let memories: Vec<Value> = (0..self.batch).map(memory).collect();
-        let answer = client.try_post(TOOL, &json!({"action": "add_memories", "memories": memories}));
+        let answer =
+            client.try_post(TOOL, &json!({"action": "add_memories", "memories": memories}));
         let answer: Answer = answer.ok()?;
         match answer.status {
             503 => None,
@@ -136,7 +138,7 @@ impl MemoryKills {
     }
 
     fn ids_of(&self, client: &Client, batch: Batch) -> Vec<String> {
-        let reply = self.add(client, batch).expect("the server is up");
+        let reply = self.add(client, batch).unwrap();
         ids(&reply)
     }
 }
