@@ -211,6 +211,8 @@ audit_actions! {
     ArchiveProject "archive_project": Notice, Entry;
     /// Created the project.
     CreateProject "create_project": Notice, Everything;
+    /// Created the project from a document, or added a page of it.
+    ImportProject "import_project": Notice, Everything;
     /// Removed the project.
     DeleteProject "delete_project": Notice, Everything;
 }

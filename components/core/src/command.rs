@@ -13,7 +13,7 @@ use crate::{
     packets,
     participant::Participant,
     pattern::KeyPattern,
-    portable::Portable,
+    portable::{Portable, PortableProject},
     reply::ProjectConfig,
     rounds,
     store::{Entry, access::AccessChange, expiry::Expiry},
@@ -195,6 +195,23 @@ pub enum ProjectCommand {
         /// The revision after which to begin; `None` for the oldest that is kept.
         since: Option<Revision>,
         /// The most commits to return.
+        limit: u32,
+    },
+    /// Exports a page of the project as a portable document.
+    Export {
+        /// The number of the last memory of the page before; 0 for the first page.
+        after: u64,
+    },
+    /// Imports a page of a portable document: the first creates the project.
+    Import {
+        /// The page.
+        page: Box<PortableProject>,
+        /// The digest of its document.
+        digest: String,
+    },
+    /// Lists the sessions that worked on the project.
+    Sessions {
+        /// The most sessions to return.
         limit: u32,
     },
     /// An operation on memories.

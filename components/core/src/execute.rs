@@ -44,7 +44,9 @@ pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
                     .decide(command)
             }
             Scope::Project(project) => {
-                project::Request { bucket: &bucket, now, project, caller }.decide(command)
+                let tokenizer = ports.tokenizer;
+                project::Request { bucket: &bucket, tokenizer, now, project, caller }
+                    .decide(command)
             }
         };
         match decided {

@@ -84,6 +84,7 @@ pub mod memory_kv;
 mod closed_list;
 mod count;
 mod decision;
+mod estimate;
 mod execute;
 mod order;
 mod project;

@@ -1,6 +1,6 @@
-//! A whole session as one value that can be moved to another host (spec 8.5.3).
+//! A whole session or project as one value that can be moved to another host (spec 8.5.3, 15.6).
 //!
-//! It contains the state of the session, but no credentials, audit trail or request ids.
+//! It contains their state, but no credentials, audit trail or request ids.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,22 @@ use crate::{
     context::kept::KeptContext,
     key::Key,
     kv::Revision,
+    memories::{DecisionId, Memory, Origins, SessionUse, Use},
     packets::kept::KeptPackets,
+    reply::ProjectConfig,
     rounds::RoundHistory,
-    scope::SessionId,
+    scope::{ProjectId, SessionId},
     store::{Entry, history::Version, snapshot::Snapshot},
     time::Timestamp,
 };
+
+/// The most by which the clock of the exporting host may be ahead, in milliseconds: a
+/// day.
+pub(crate) const AHEAD_MS_MAX: u64 = 86_400_000;
+
+/// The highest revision, round or number of a memory that a document may name. Numbers up to this
+/// are exact in every JSON reader (RFC 8259 §6), with room for later ones.
+pub(crate) const NUMBER_MAX: u64 = 1 << 52;
 
 /// An exported session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,4 +51,55 @@ pub struct Portable {
     pub packets: KeptPackets,
     /// The values of all versions, by key and the revision that wrote them.
     pub values: BTreeMap<(Key, Revision), String>,
+}
+
+/// A page of an exported project. Most projects have one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortableProject {
+    /// The id of the exported project.
+    pub project: ProjectId,
+    /// Its revision, which is the same in all pages.
+    pub revision: Revision,
+    /// Where its memories got their ids.
+    pub origins: Origins,
+    /// True if it is read-only.
+    pub is_archived: bool,
+    /// The time of its creation.
+    pub created_at: Timestamp,
+    /// Its configuration.
+    pub config: ProjectConfig,
+    /// The last number that was given to a memory.
+    pub last_memory: u64,
+    /// The second id of the newest decision.
+    pub last_decision: Option<DecisionId>,
+    /// How many sessions ever worked on it.
+    pub session_count: u32,
+    /// What sessions did, by their ids; in the first page.
+    pub sessions: Vec<PortableSession>,
+    /// The number of the last memory of the page before; 0 in the first page.
+    pub after: u64,
+    /// The number after which the next page begins; `None` in the last page.
+    pub next: Option<u64>,
+    /// Its memories, by their numbers.
+    pub memories: Vec<PortableMemory>,
+}
+
+/// An exported memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortableMemory {
+    /// The memory.
+    pub memory: Memory,
+    /// How often it was read.
+    pub uses: Use,
+    /// Its earlier versions, the oldest first.
+    pub versions: Vec<Memory>,
+}
+
+/// A session that worked on an exported project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortableSession {
+    /// Its id.
+    pub session: SessionId,
+    /// What it did.
+    pub did: SessionUse,
 }

@@ -8,9 +8,9 @@ use crate::{
     context::{self, RenderedContext},
     key::{Key, Label},
     kv::Revision,
-    memories::{self, summary::SessionSummary},
+    memories::{self, SessionUse, summary::SessionSummary},
     packets,
-    portable::Portable,
+    portable::{Portable, PortableProject},
     prompt::Rendered,
     rounds,
     scope::{ProjectId, SessionId},
@@ -21,7 +21,7 @@ use crate::{
         warning::Warning,
     },
     time::Timestamp,
-    tokens::Tokens,
+    tokens::{Estimator, Tokens},
 };
 
 /// The outcome of a command.
@@ -100,10 +100,14 @@ pub enum Reply {
     Prompt(Rendered),
     /// The reply to `Audit`.
     Audit(AuditPage),
-    /// The reply to `ProjectCommand::Create`, `ProjectCommand::Show` and `ProjectCommand::Archive`.
+    /// The reply to every command on the project's life cycle except `ProjectCommand::Delete`.
     Project(ProjectInfo),
     /// The reply to `ProjectCommand::Delete`.
     ProjectDeleted(ProjectId),
+    /// The reply to `ProjectCommand::Export`.
+    PortableProject(Box<PortableProject>),
+    /// The reply to `ProjectCommand::Sessions`.
+    ProjectSessions(ProjectSessions),
     /// The reply to `ProjectCommand::Memories`.
     Memories(memories::Reply),
 }
@@ -114,15 +118,17 @@ pub const MEMORIES_DEFAULT: u32 = 10_000;
 pub const MEMORIES_MAX: std::ops::RangeInclusive<u32> = 1..=50_000;
 
 /// The configuration of a project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectConfig {
     /// The most memories.
     pub memories_max: u32,
+    /// The token counter, which never changes.
+    pub estimator: Estimator,
 }
 
 impl Default for ProjectConfig {
     fn default() -> Self {
-        Self { memories_max: MEMORIES_DEFAULT }
+        Self { memories_max: MEMORIES_DEFAULT, estimator: Estimator::Approximate }
     }
 }
 
@@ -132,7 +138,7 @@ impl ProjectConfig {
     /// # Errors
     ///
     /// [`Error::Malformed`].
-    pub fn check(self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), Error> {
         if MEMORIES_MAX.contains(&self.memories_max) {
             return Ok(());
         }
@@ -160,6 +166,8 @@ pub struct ProjectInfo {
     pub changed_at: Timestamp,
     /// True if the project is read-only.
     pub is_archived: bool,
+    /// The number of the last memory of an unfinished import, which goes on after it.
+    pub imported_until: Option<u64>,
     /// The configuration.
     pub config: ProjectConfig,
     /// The number of memories.
@@ -168,6 +176,15 @@ pub struct ProjectInfo {
     pub bytes: u64,
     /// How many sessions worked on it.
     pub sessions: u32,
+}
+
+/// The sessions that worked on a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectSessions {
+    /// The sessions, the one that did something last first.
+    pub sessions: Vec<(SessionId, SessionUse)>,
+    /// How many sessions ever worked on it.
+    pub total: u32,
 }
 
 /// The metadata of a session, without its entries.

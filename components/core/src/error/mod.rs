@@ -295,9 +295,9 @@ impl Error {
         Self::Malformed { message: message.into() }
     }
 
-    /// Creates the error for an invalid session document.
+    /// Creates the error for an invalid document.
     pub(crate) fn invalid_document(what: impl AsRef<str>) -> Self {
-        Self::malformed(format!("invalid session document: {}", what.as_ref()))
+        Self::malformed(format!("invalid document: {}", what.as_ref()))
     }
 
     /// Returns the code of this error.

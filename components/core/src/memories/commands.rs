@@ -23,6 +23,8 @@ pub enum Command {
     Add(Vec<NewMemory>),
     /// Reads memories, and counts that they were read.
     Read(Vec<MemoryRef>),
+    /// Returns the versions of a memory that are kept, the newest first.
+    History(MemoryRef),
     /// Writes the next version of a memory.
     Update(Box<UpdateMemory>),
     /// Replaces a memory by another.
@@ -247,6 +249,8 @@ pub enum Reply {
     Added(Vec<Added>),
     /// The reply to `Read`.
     Read(Vec<MemoryRead>),
+    /// The reply to `History`.
+    History(Vec<MemoryRead>),
     /// The reply to `Update`.
     Updated {
         /// The memory.

@@ -30,6 +30,10 @@ pub const IMPORTANCE: std::ops::RangeInclusive<u32> = 1..=10;
 pub const IMPORTANCE_DEFAULT: u8 = 5;
 /// The largest memory: title, content and tags as JSON, in bytes.
 pub const MEMORY_BYTES_MAX: usize = 8 * 1024;
+/// What stands for the title of a redacted memory.
+pub(crate) const REDACTED_TITLE: &str = "[redacted]";
+/// How many earlier versions are kept.
+pub(crate) const VERSIONS_KEPT: usize = 9;
 /// The most memories that one may supersede at once.
 pub const SUPERSEDES_MAX: usize = 16;
 

@@ -27,6 +27,7 @@ mod content;
 mod id;
 mod kinds;
 mod memory;
+mod origins;
 mod rank;
 
 pub use commands::{
@@ -42,8 +43,10 @@ pub use memory::{
     RedactedMemory, SUPERSEDES_MAX, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX, check_importance,
     checked_tags,
 };
+pub(crate) use memory::{REDACTED_TITLE, VERSIONS_KEPT, check_size, check_status, check_title};
+pub use origins::{ORIGINS_MAX, Origins};
 pub use rank::Rank;
-pub use rows::Use;
+pub use rows::{SessionUse, Use};
 pub use search::{
     QUERY_BYTES_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SNIPPET_CHARS_MAX, check_query,
 };

@@ -224,11 +224,13 @@ pub(crate) fn decode_uses(bytes: &[u8]) -> Result<Vec<Use>, Error> {
 
 /// What a session did in the project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct SessionUse {
-    pub(crate) first_at: Timestamp,
-    pub(crate) last_at: Timestamp,
+pub struct SessionUse {
+    /// When it did something for the first time.
+    pub first_at: Timestamp,
+    /// When it did something last.
+    pub last_at: Timestamp,
     /// The numbers of the memories that it was shown last, the newest last.
-    pub(crate) recalled: Vec<u64>,
+    pub recalled: Vec<u64>,
 }
 
 /// Encodes what a session did.

@@ -21,7 +21,7 @@ use crate::{
     scope::SessionId,
     text::Score,
     time::Timestamp,
-    tokens::{Tokens, approximate},
+    tokens::Tokens,
 };
 
 /// The budget that is the default, and its range.
@@ -221,7 +221,9 @@ fn span(ms: u64) -> String {
 }
 
 /// What is told, while it is written.
-struct Writer {
+struct Writer<'a> {
+    /// Measures a text.
+    size: &'a dyn Fn(&str) -> Size,
     meter: Meter,
     told: Vec<Told>,
     /// What did not fit: its part, its place there, and why.
@@ -239,13 +241,36 @@ struct Told {
 /// Writes what a session is told: `head` and `summary`, and of the chosen memories as many as fit.
 /// Returns the text with its tokens, the parts and what was omitted.
 pub(crate) fn tell(
-    head: &str,
-    summary: &str,
+    (head, summary): (&str, &str),
     chosen: &[(Part, Vec<Memory>)],
     budget: Tokens,
+    count: &dyn Fn(&str) -> Tokens,
 ) -> (String, Tokens, Vec<ToldPart>, Vec<Omission>) {
-    let mut it =
-        Writer { meter: Meter::new(Budget::of(budget)), told: Vec::new(), omitted: Vec::new() };
+    let mut allowed = budget;
+    loop {
+        let told = tell_within((head, summary), chosen, allowed, count);
+        // The tokens of a text can be more than those of its parts, if they are counted exactly.
+        let surplus = told.1.minus(budget);
+        if surplus.0 == 0 || allowed.0 == 0 {
+            return told;
+        }
+        allowed = allowed.minus(surplus);
+    }
+}
+
+fn tell_within(
+    (head, summary): (&str, &str),
+    chosen: &[(Part, Vec<Memory>)],
+    budget: Tokens,
+    count: &dyn Fn(&str) -> Tokens,
+) -> (String, Tokens, Vec<ToldPart>, Vec<Omission>) {
+    let size = |text: &str| Size { tokens: count(text), bytes: 0, items: 0 };
+    let mut it = Writer {
+        meter: Meter::new(Budget::of(budget)),
+        told: Vec::new(),
+        omitted: Vec::new(),
+        size: &size,
+    };
     // The head is shorter than the least budget.
     let _ = it.meter.take(size(head));
     let mut allowed = it.meter.used().tokens;
@@ -286,11 +311,11 @@ pub(crate) fn tell(
         parts.push(ToldPart { part: told.part, tokens: told.tokens, ids });
     }
     let omitted = it.omitted.into_iter().map(|it| it.2).collect();
-    let tokens = approximate(&text);
+    let tokens = count(&text);
     (text, tokens, parts, omitted)
 }
 
-impl Writer {
+impl Writer<'_> {
     /// Adds a text to a part at its place, if the budget still has it within `allowed`.
     fn add(
         &mut self,
@@ -301,8 +326,8 @@ impl Writer {
     ) {
         let Some(told) = self.told.get_mut(place) else { return };
         let is_first = told.texts.is_empty();
-        let heading = if is_first { size(&heading(told.part)) } else { Size::default() };
-        let needs = size(text).plus(heading);
+        let heading = if is_first { (self.size)(&heading(told.part)) } else { Size::default() };
+        let needs = (self.size)(text).plus(heading);
         let mut meter = self.meter.capped(allowed);
         match meter.take(needs) {
             Ok(()) => {
@@ -324,10 +349,6 @@ impl Writer {
 
 fn heading(part: Part) -> String {
     format!("## {}\n", part.heading())
-}
-
-fn size(text: &str) -> Size {
-    Size { tokens: approximate(text), bytes: 0, items: 0 }
 }
 
 /// Returns the first lines: what this is, and how to take it.

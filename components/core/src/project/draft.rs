@@ -12,13 +12,14 @@ use crate::{
     key::Line,
     kv::{Bucket, Change, Revision},
     memories::{
-        Memory, Use,
+        Memory, Use, VERSIONS_KEPT,
         near::{self, Index, Near},
         rows::{self, SessionUse},
         signature::{self, Segment},
     },
     order,
     pattern::Participants,
+    portable::{PortableMemory, PortableSession},
     record::{StoredChange, StoredEvent, change_row},
     reply::Reply,
     row::damaged,
@@ -29,9 +30,9 @@ use crate::{
 /// The most bytes of memories of a project: 64 MiB.
 pub(crate) const PROJECT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The most sessions whose use is kept.
-const SESSIONS_MAX: u32 = 1_000;
+pub(super) const SESSIONS_MAX: u32 = 1_000;
 /// How many memories a session was shown last are remembered.
-const RECALLED_MAX: usize = 64;
+pub(super) const RECALLED_MAX: usize = 64;
 
 /// A commit under construction.
 pub(super) struct Draft<'a, B> {
@@ -124,11 +125,32 @@ impl<'a, B: Bucket> Draft<'a, B> {
         self.write(memory)
     }
 
+    /// Writes a memory that was imported, with its earlier versions and its uses.
+    pub(super) fn import(&mut self, it: &PortableMemory) -> Result<(), Error> {
+        let number = it.memory.number();
+        if it.uses != Use::default() {
+            self.set_use(number, |uses| *uses = it.uses)?;
+        }
+        if !it.versions.is_empty() {
+            self.write_versions(number, &it.versions)?;
+        }
+        if it.memory.redacted.is_none() {
+            return self.add(it.memory.clone());
+        }
+        // What it said is not found by likeness.
+        self.meta.totals.memories = self.meta.totals.memories.saturating_add(1);
+        self.write(it.memory.clone())
+    }
+
+    /// Writes what an imported session did.
+    pub(super) fn import_session(&mut self, it: &PortableSession) -> Result<(), Error> {
+        let row = rows::session_row(&it.session);
+        self.changes.push(Change::put(row, rows::encode_session(&it.did)?));
+        Ok(())
+    }
+
     /// Writes the next version of a memory, and keeps the version before.
     pub(super) fn update(&mut self, before: &Memory, memory: Memory) -> Result<(), Error> {
-        /// How many earlier versions are kept.
-        const VERSIONS_KEPT: usize = 9;
-
         let number = memory.number();
         let mut versions = self.open.versions(number)?;
         versions.push(before.clone());
@@ -214,7 +236,11 @@ impl<'a, B: Bucket> Draft<'a, B> {
         Ok(())
     }
 
-    fn set_use(&mut self, number: u64, change: impl FnOnce(&mut Use)) -> Result<(), Error> {
+    pub(super) fn set_use(
+        &mut self,
+        number: u64,
+        change: impl FnOnce(&mut Use),
+    ) -> Result<(), Error> {
         let (segment, place) = signature::place(number);
         if !self.uses.iter().any(|it| it.0 == segment) {
             let row = self.open.bucket.get(&rows::uses_row(segment))?;

@@ -1,29 +1,46 @@
 //! The life of a project: create, show, archive, delete (spec 15.2).
 
-use super::{Request, draft::Draft, open::OpenProject, outcome, record};
+use super::{Request, draft::Draft, open::OpenProject, outcome, record, retries::Retry};
 use crate::{
     Error,
     audit::AuditAction,
     decision::{Decision, require_admin},
+    estimate,
     kv::{Bucket, Change},
     reply::{ProjectConfig, ProjectInfo, Reply},
 };
 
 impl<B: Bucket> Request<'_, B> {
-    pub(super) fn create(&self, config: ProjectConfig) -> Result<Decision, Error> {
+    pub(super) fn create(
+        &self,
+        config: &ProjectConfig,
+        retry: Option<Retry>,
+    ) -> Result<Decision, Error> {
         config.check()?;
+        // Without its tokenizer nothing could be told within a budget.
+        estimate::check(self.tokenizer, "estimator", &config.estimator)?;
         require_admin(self.caller)?;
-        if self.bucket.get(record::META)?.is_some() {
-            return Err(Error::ProjectExists { project: self.project.to_string() });
+        if let Some(mut it) = self.existing()? {
+            it.retry = retry;
+            let exists = Error::ProjectExists { project: self.project.to_string() };
+            return it.first_reply()?.ok_or(exists);
         }
         // Revisions of a bucket never go back, so no earlier project had this one.
         let incarnation = self.bucket.revision().next().0;
-        let meta = record::Meta::new(incarnation, self.now, config);
-        let open = OpenProject::new(self, meta);
+        let meta = record::Meta::new(incarnation, self.now, config.clone());
+        let mut open = OpenProject::new(self, meta);
+        open.retry = retry;
         let mut draft = Draft::new(&open);
         draft.event(AuditAction::CreateProject, None, None);
         let info = draft.info();
         draft.commit(Reply::Project(info))
+    }
+
+    /// Returns the project if there is one of this id.
+    pub(super) fn existing(&self) -> Result<Option<OpenProject<'_, B>>, Error> {
+        let bytes = self.bucket.get(record::META)?;
+        let meta = bytes.map(|it| record::Meta::decode(&it)).transpose()?;
+        Ok(meta.map(|it| OpenProject::new(self, it)))
     }
 }
 
@@ -66,7 +83,7 @@ impl<B: Bucket> OpenProject<'_, B> {
 }
 
 impl<B: Bucket> Draft<'_, B> {
-    fn info(&self) -> ProjectInfo {
+    pub(super) fn info(&self) -> ProjectInfo {
         info(self.open, &self.meta)
     }
 }
@@ -79,7 +96,8 @@ fn info<B>(open: &OpenProject<'_, B>, meta: &record::Meta) -> ProjectInfo {
         created_at: meta.created_at,
         changed_at: meta.changed_at,
         is_archived: meta.is_archived,
-        config: meta.config,
+        imported_until: meta.import.as_ref().map(|it| it.until),
+        config: meta.config.clone(),
         memories: meta.totals.memories,
         bytes: meta.totals.bytes,
         sessions: meta.totals.sessions,

@@ -1,7 +1,8 @@
 //! Commands on a project, decided from the rows of its bucket.
 //!
-//! A project outlives its sessions. `life` creates, shows, archives and deletes it, `memories` has the
-//! commands on memories, `feed` its changes. Every change goes through `draft`.
+//! A project outlives its sessions. `life` creates, shows, archives and deletes it, `portable`
+//! exports and imports it in pages that `page` checks, `sessions` lists who worked on it, `memories`
+//! has the commands on memories, `feed` its changes. Every change goes through `draft`.
 
 mod check;
 mod draft;
@@ -9,9 +10,12 @@ mod feed;
 mod life;
 mod memories;
 mod open;
+mod page;
+mod portable;
 mod record;
 mod retries;
 mod rows;
+mod sessions;
 
 use crate::{
     Error,
@@ -19,6 +23,7 @@ use crate::{
     decision::{Decision, check_credential},
     kv::{Bucket, Revision},
     participant::{Caller, Role},
+    port::Tokenizer,
     reply::{Outcome, Reply},
     scope::{ProjectId, ScopeKind},
     time::Timestamp,
@@ -30,6 +35,7 @@ use record::Meta;
 /// One attempt at a command, on the rows of one revision.
 pub(crate) struct Request<'a, B> {
     pub(crate) bucket: &'a B,
+    pub(crate) tokenizer: &'a dyn Tokenizer,
     pub(crate) now: Timestamp,
     pub(crate) project: &'a ProjectId,
     pub(crate) caller: &'a Caller,
@@ -47,15 +53,21 @@ impl<B: Bucket> Request<'_, B> {
                 "this is done to a session, and the request names a project",
             ));
         };
-        if let ProjectCommand::Create(config) = command {
-            return self.create(*config);
+        let retry = request_id.map(|id| retries::Retry::new(self.caller, id, command));
+        match command {
+            ProjectCommand::Create(config) => return self.create(config, retry.transpose()?),
+            ProjectCommand::Import { page, .. } => return self.import(page, retry.transpose()?),
+            _ => {}
         }
         let meta = load(self.bucket, self.project, self.caller)?;
         let mut it = OpenProject::new(self, meta);
-        it.retry =
-            request_id.map(|id| retries::Retry::new(self.caller, id, command)).transpose()?;
+        it.retry = retry.transpose()?;
         match command {
-            ProjectCommand::Create(_) | ProjectCommand::Show => Ok(it.show()),
+            ProjectCommand::Create(_) | ProjectCommand::Import { .. } | ProjectCommand::Show => {
+                Ok(it.show())
+            }
+            ProjectCommand::Export { after } => it.export(*after),
+            ProjectCommand::Sessions { limit } => it.sessions(*limit),
             ProjectCommand::Archive => it.archive(),
             ProjectCommand::Delete => it.delete(),
             ProjectCommand::Changes { since, limit } => it.changes(*since, *limit),

@@ -4,17 +4,20 @@ use super::{Request, outcome, record::Meta, retries::Retry};
 use crate::{
     Error,
     decision::Decision,
+    estimate,
     kv::{Bucket, Row},
     memories::{
-        DecisionId, Kind, Memory, MemoryId, MemoryRef, Use,
+        DecisionId, Kind, Memory, MemoryId, MemoryRef, Origins, Use,
         rows::{self, SessionUse},
         signature::{self, Signature},
     },
     participant::Caller,
+    port::Tokenizer,
     reply::Reply,
     row::damaged,
     scope::ProjectId,
     time::Timestamp,
+    tokens::Tokens,
 };
 
 /// How many rows of signatures are read at once.
@@ -23,12 +26,15 @@ const ROWS_READ: u32 = 16;
 /// A project, on the rows of one revision.
 pub(crate) struct OpenProject<'a, B> {
     pub(super) bucket: &'a B,
+    pub(super) tokenizer: &'a dyn Tokenizer,
     pub(super) project: &'a ProjectId,
     pub(super) caller: &'a Caller,
     pub(super) now: Timestamp,
     /// The recorded time of a change: it never goes back.
     pub(super) at: Timestamp,
     pub(super) meta: Meta,
+    /// Where memories got their ids.
+    pub(super) origins: Origins,
     /// Of a request with a request id.
     pub(super) retry: Option<Retry>,
 }
@@ -41,6 +47,8 @@ impl<'a, B: Bucket> OpenProject<'a, B> {
             caller: request.caller,
             now: request.now,
             at: request.now.max(meta.changed_at),
+            origins: meta.origins(request.project),
+            tokenizer: request.tokenizer,
             meta,
             retry: None,
         }
@@ -51,7 +59,12 @@ impl<'a, B: Bucket> OpenProject<'a, B> {
         Decision::Answer(outcome(self.bucket.revision(), reply))
     }
 
-    /// Rejects a change of an archived project.
+    /// Counts the tokens of a text with the estimator of the project.
+    pub(super) fn count(&self, text: &str) -> Result<Tokens, Error> {
+        estimate::count(self.tokenizer, &self.meta.config.estimator, text)
+    }
+
+    /// Rejects a change of an archived project, and of one whose import is not finished.
     pub(super) fn check_active(&self) -> Result<(), Error> {
         if self.meta.is_archived {
             return Err(Error::ProjectArchived { project: self.project.to_string() });
@@ -61,7 +74,7 @@ impl<'a, B: Bucket> OpenProject<'a, B> {
 
     /// Returns the id of a memory.
     pub(super) fn id(&self, number: u64) -> MemoryId {
-        MemoryId::new(&self.meta.origin(self.project), number)
+        self.origins.id(number)
     }
 
     /// Returns a stored memory, expired or not.
@@ -153,7 +166,7 @@ impl<'a, B: Bucket> OpenProject<'a, B> {
         }
         let number = |it: &MemoryRef| {
             let found = match it {
-                MemoryRef::Id(id) => Some(id.number()).filter(|it| self.id(*it) == *id),
+                MemoryRef::Id(id) => self.origins.number(*id),
                 MemoryRef::Decision(id) => days.iter().find(|it| it.0 == *id).map(|it| it.1),
             };
             found.ok_or_else(|| Error::MemoryNotFound { id: it.to_string() })

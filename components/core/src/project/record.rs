@@ -4,10 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Error,
+    memories::Origins,
     reply::ProjectConfig,
-    row::{decode, encode},
+    row::{damaged, decode, encode},
     scope::ProjectId,
     time::Timestamp,
+    tokens::Estimator,
 };
 
 /// The name of the row of [`Meta`].
@@ -25,6 +27,21 @@ pub(crate) struct Meta {
     pub(crate) is_archived: bool,
     pub(crate) config: ProjectConfig,
     pub(crate) totals: Totals,
+    /// Where memories that were imported got their ids.
+    pub(crate) origins: Origins,
+    /// The first number of memories that are added here.
+    pub(crate) first_memory: u64,
+    /// An import that is not finished. The project is read-only meanwhile.
+    pub(crate) import: Option<Import>,
+}
+
+/// An import of several pages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Import {
+    /// The number of the last memory that was imported.
+    pub(crate) until: u64,
+    /// The digest of what all pages have in common.
+    pub(crate) digest: [u8; 16],
 }
 
 /// What the project has, and the last numbers that were given.
@@ -57,6 +74,16 @@ struct MetaRecord {
     totals: Totals,
 }
 
+/// The record of a project that was imported, or does not count approximately.
+#[derive(Serialize, Deserialize)]
+struct WholeRecord {
+    base: MetaRecord,
+    estimator: String,
+    origins: Vec<(u64, String)>,
+    first_memory: u64,
+    import: Option<Import>,
+}
+
 impl Meta {
     /// Creates the metadata of a new project.
     pub(crate) fn new(incarnation: u64, now: Timestamp, config: ProjectConfig) -> Self {
@@ -68,12 +95,15 @@ impl Meta {
             is_archived: false,
             config,
             totals: Totals::default(),
+            origins: Origins::default(),
+            first_memory: 1,
+            import: None,
         }
     }
 
     /// Encodes the row.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, Error> {
-        encode(&MetaRecord {
+        let base = MetaRecord {
             old: OldRecord {
                 incarnation: self.incarnation,
                 credential_epoch: self.credential_epoch,
@@ -83,6 +113,18 @@ impl Meta {
             is_archived: self.is_archived,
             memories_max: self.config.memories_max,
             totals: self.totals.clone(),
+        };
+        let estimator = self.config.estimator.as_str();
+        if self.first_memory == 1 && self.import.is_none() && self.has_default_estimator() {
+            // Earlier versions read it as well.
+            return encode(&base);
+        }
+        encode(&WholeRecord {
+            base,
+            estimator: estimator.to_owned(),
+            origins: self.origins.all().to_vec(),
+            first_memory: self.first_memory,
+            import: self.import.clone(),
         })
     }
 
@@ -94,18 +136,36 @@ impl Meta {
             let meta = Self::new(incarnation, created_at, ProjectConfig::default());
             Self { credential_epoch, changed_at: Timestamp(old.changed_at_ms), ..meta }
         };
+        let base = |it: MetaRecord| Self {
+            is_archived: it.is_archived,
+            config: ProjectConfig { memories_max: it.memories_max, ..ProjectConfig::default() },
+            totals: it.totals,
+            ..old(it.old)
+        };
+        if let Ok(it) = decode::<WholeRecord>(bytes) {
+            let mut meta = base(it.base);
+            meta.config.estimator = Estimator::parse(&it.estimator).map_err(damaged)?;
+            meta.origins = Origins::new(it.origins).map_err(damaged)?;
+            meta.first_memory = it.first_memory;
+            meta.import = it.import;
+            return Ok(meta);
+        }
         match decode::<MetaRecord>(bytes) {
-            Ok(it) => Ok(Self {
-                is_archived: it.is_archived,
-                config: ProjectConfig { memories_max: it.memories_max },
-                totals: it.totals,
-                ..old(it.old)
-            }),
+            Ok(it) => Ok(base(it)),
             Err(error) => decode(bytes).map(old).map_err(|_| error),
         }
     }
 
-    /// Returns what the ids of memories depend on.
+    fn has_default_estimator(&self) -> bool {
+        self.config.estimator == Estimator::Approximate
+    }
+
+    /// Returns where memories got their ids, those that are added here included.
+    pub(crate) fn origins(&self, project: &ProjectId) -> Origins {
+        self.origins.clone().with(self.first_memory, self.origin(project))
+    }
+
+    /// Returns what the ids of memories that are added here depend on.
     pub(crate) fn origin(&self, project: &ProjectId) -> String {
         format!("{project}/{}/{}", self.incarnation, self.credential_epoch)
     }

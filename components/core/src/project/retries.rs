@@ -17,6 +17,7 @@ use crate::{
 };
 
 /// The row that stores the reply to a request, and the digest of the request.
+#[derive(Clone)]
 pub(super) struct Retry {
     row: String,
     digest: [u8; 16],
@@ -64,6 +65,15 @@ fn command_digest(caller: &Caller, command: &ProjectCommand) -> Result<[u8; 16],
     let session = caller.session.as_ref().map_or("", SessionId::as_str);
     let mut parts = Parts(Vec::new());
     match command {
+        ProjectCommand::Create(config) => {
+            parts.text("create_project");
+            parts.number(Some(config.memories_max.into()));
+            parts.text(config.estimator.as_str());
+        }
+        ProjectCommand::Import { digest, .. } => {
+            parts.text("import_project");
+            parts.text(digest);
+        }
         ProjectCommand::Archive => parts.text("archive_project"),
         ProjectCommand::Memories(Command::Add(all)) => {
             parts.text("add_memories");

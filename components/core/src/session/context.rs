@@ -1,6 +1,6 @@
 //! The operations of the context pipeline on a session (spec 16).
 
-use super::{Decision, Draft, OpenSession, draft::EventDetails, open_session};
+use super::{Decision, Draft, OpenSession, draft::EventDetails};
 use crate::{
     Error,
     audit::AuditAction,
@@ -13,6 +13,7 @@ use crate::{
         rows::Head,
         stored::{self, StoredContext},
     },
+    estimate,
     item::{self, Authority, Item, Kind, ListedKind},
     key::Key,
     kv::{Bucket, Revision},
@@ -62,11 +63,11 @@ impl<B: Bucket> OpenSession<'_, B> {
     }
 
     fn plan_window(&self, it: &PlanWindow) -> Result<Decision, Error> {
-        let count = |by: &_, text: &str| open_session::count(self.tokenizer, by, text);
+        let count = |by: &_, text: &str| estimate::count(self.tokenizer, by, text);
         let planned = it.answer(&self.meta.estimator, count);
         let planned = planned.map_err(|error| match it.encoding() {
             Some(named) => {
-                open_session::unknown_encoding("encoding", named, self.tokenizer.encodings())
+                estimate::unknown_encoding("encoding", named, self.tokenizer.encodings())
             }
             None => error,
         })?;

@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::open_session;
 use crate::{
     Error,
     config::{KEYS_LIMIT_MAX, SNAPSHOTS_LIMIT_MAX, VALUE_TOKENS_LIMIT_MAX},
+    estimate,
     key::Key,
     kv::Revision,
     port::Tokenizer,
-    portable::Portable,
+    portable::{AHEAD_MS_MAX, NUMBER_MAX, Portable},
     rounds::stored::portable,
     store::{
         Entry, Totals,
@@ -23,14 +23,6 @@ use crate::{
     time::Timestamp,
     tokens::approximate,
 };
-
-/// The most by which the clock of the exporting host may be ahead, in milliseconds: a
-/// day.
-const AHEAD_MS_MAX: u64 = 86_400_000;
-
-/// The highest revision or round that a document may name. Numbers up to this are exact
-/// in every JSON reader (RFC 8259 §6), with room for later ones.
-pub(super) const NUMBER_MAX: u64 = 1 << 52;
 
 /// The identity of a version: its key and the revision that wrote it.
 type VersionId<'a> = (&'a Key, Revision);
@@ -161,7 +153,7 @@ fn check_values(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
         };
         // A host without the tokenizer rejects the session when it is created, and counts
         // placeholders approximately.
-        let tokens = open_session::count(tokenizer, &it.config.estimator, value);
+        let tokens = estimate::count(tokenizer, &it.config.estimator, value);
         let is_other = tokens.is_ok_and(|it| it != entry.value_tokens)
             && !(entry.is_redacted && approximate(value) == entry.value_tokens);
         if is_other || u32::try_from(value.len()) != Ok(entry.value_bytes) {

@@ -2,13 +2,14 @@
 //! sweeps expired entries. `update` changes its configuration.
 
 use super::{
-    Decision, Draft, OpenSession, Request, draft::EventDetails, open_session, put, require_admin,
+    Decision, Draft, OpenSession, Request, draft::EventDetails, put, require_admin,
     retries::IdempotencyKey,
 };
 use crate::{
     Error,
     audit::AuditAction,
     config::Config,
+    estimate,
     key::RequestId,
     kv::{Bucket, Change},
     namespace::Namespace,
@@ -18,7 +19,6 @@ use crate::{
     scope::SessionId,
     store::Totals,
     time::Timestamp,
-    tokens::Estimator,
 };
 
 impl<B: Bucket> Request<'_, B> {
@@ -45,12 +45,7 @@ impl<B: Bucket> Request<'_, B> {
     pub(super) fn new_meta(&self, config: &Config, latest: u64) -> Result<Meta, Error> {
         config.check()?;
         // Without its tokenizer every write would fail.
-        let count = open_session::count(self.tokenizer, &config.estimator, "");
-        count.map_err(|_| {
-            let known = [Estimator::Approximate.as_str().to_owned()];
-            let known = known.into_iter().chain(self.tokenizer.encodings());
-            open_session::unknown_encoding("config.estimator", &config.estimator, known)
-        })?;
+        estimate::check(self.tokenizer, "config.estimator", &config.estimator)?;
         require_admin(self.caller)?;
         let bucket = self.bucket.revision();
         let previous = self.bucket.get(record::OFFSET)?;

@@ -7,6 +7,7 @@ use super::{Decision, Draft, answer, draft::load_history, retries::IdempotencyKe
 use crate::{
     Error,
     command::Command,
+    estimate,
     key::{Key, Prefix},
     kv::{Bucket, Revision},
     order::sorted,
@@ -18,7 +19,7 @@ use crate::{
     scope::SessionId,
     store::{Entry, Totals, access::Authorizer, history::Version},
     time::Timestamp,
-    tokens::{Estimator, Tokens, approximate},
+    tokens::Tokens,
 };
 
 /// A session at one revision, for one caller.
@@ -109,7 +110,7 @@ impl<B: Bucket> OpenSession<'_, B> {
 
     /// Counts the tokens of `text` with the session's estimator.
     pub(super) fn count(&self, text: &str) -> Result<Tokens, Error> {
-        count(self.tokenizer, &self.meta.estimator, text)
+        estimate::count(self.tokenizer, &self.meta.estimator, text)
     }
 
     /// Recomputes the next expiry once the recorded instant has passed: it may be of an
@@ -209,37 +210,4 @@ impl<B: Bucket> OpenSession<'_, B> {
         all.dedup_by(|(later, _), (first, _)| later == first);
         Ok(all.into_iter().flat_map(|(_, versions)| versions).collect())
     }
-}
-
-/// Counts the tokens of `text` with `estimator`.
-///
-/// # Errors
-///
-/// [`Error::TokenizerUnavailable`].
-pub(super) fn count(
-    tokenizer: &dyn Tokenizer,
-    estimator: &Estimator,
-    text: &str,
-) -> Result<Tokens, Error> {
-    match estimator {
-        Estimator::Approximate => Ok(approximate(text)),
-        Estimator::Encoding(_) => {
-            let encoding = estimator.as_str();
-            let tokens = tokenizer.count(encoding, text).map(Tokens);
-            tokens.ok_or_else(|| Error::TokenizerUnavailable { encoding: encoding.to_owned() })
-        }
-    }
-}
-
-/// Creates the error for a `member` of a request that names an estimator that the host lacks;
-/// `known` are those it has.
-pub(super) fn unknown_encoding(
-    member: &str,
-    named: &Estimator,
-    known: impl IntoIterator<Item = String>,
-) -> Error {
-    let known: Vec<String> = known.into_iter().collect();
-    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    let named = named.as_str();
-    Error::malformed(format!("{member} {named} is not one this host has; it has {known}"))
 }

@@ -8,14 +8,12 @@ use crate::{
     key::Line,
     kv::Bucket,
     memories::{
-        Holds, Kind, Mark, Memory, MemoryRef, NewMemory, RedactedMemory, Reply, UpdateMemory, Value,
+        Holds, Kind, Mark, Memory, MemoryRef, NewMemory, REDACTED_TITLE, RedactedMemory, Reply,
+        UpdateMemory, Value,
     },
     project::{draft::Draft, open::OpenProject, require_orchestrator},
     store::redaction::check_reason,
 };
-
-/// What stands for the title of a redacted memory.
-const REDACTED_TITLE: &str = "[redacted]";
 
 impl<B: Bucket> OpenProject<'_, B> {
     pub(super) fn update_memory(&self, change: &UpdateMemory) -> Result<Decision, Error> {

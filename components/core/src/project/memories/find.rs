@@ -34,6 +34,17 @@ impl<B: Bucket> OpenProject<'_, B> {
         draft.commit(crate::reply::Reply::Memories(Reply::Read(read)))
     }
 
+    pub(super) fn memory_history(&self, id: MemoryRef) -> Result<Decision, Error> {
+        let memory = self.one(id)?;
+        let number = memory.number();
+        let uses = self.uses()?.of(number);
+        let mut all = self.versions(number)?;
+        all.push(memory);
+        let read = |memory: Memory| MemoryRead { links: self.links(&memory), memory, uses };
+        let versions = all.into_iter().rev().map(read).collect();
+        Ok(self.answer(crate::reply::Reply::Memories(Reply::History(versions))))
+    }
+
     fn links(&self, it: &Memory) -> Links {
         Links {
             parent: it.parent.map(|it| self.id(it)),

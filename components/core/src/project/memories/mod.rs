@@ -14,6 +14,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         match command {
             Command::Add(new) => self.add_memories(new),
             Command::Read(ids) => self.read_memories(ids),
+            Command::History(id) => self.memory_history(*id),
             Command::Update(it) => self.update_memory(it),
             Command::Supersede { id, by } => self.supersede_memory(*id, *by),
             Command::Mark { ids, mark } => self.mark_memories(ids, *mark),

@@ -13,6 +13,7 @@ use crate::{
     },
     project::{draft::Draft, open::OpenProject},
     text::{Score, counted, words::Reader},
+    tokens::approximate,
 };
 
 impl<B: Bucket> OpenProject<'_, B> {
@@ -51,7 +52,11 @@ impl<B: Bucket> OpenProject<'_, B> {
         let continuity = self.continuity()?;
         let head = select::head(self.project.as_str(), self.caller.session.as_ref(), self.now);
         let summary = select::summary(&candidates, archived, &continuity);
-        let (text, tokens, parts, omitted) = select::tell(&head, &summary, &chosen, request.budget);
+        // The estimator of the project is there, or nothing is told.
+        self.count("")?;
+        let count = |text: &str| self.count(text).unwrap_or_else(|_| approximate(text));
+        let (text, tokens, parts, omitted) =
+            select::tell((&head, &summary), &chosen, request.budget, &count);
         let mut draft = Draft::new(self);
         for id in parts.iter().flat_map(|it| &it.ids) {
             draft.count_use(id.number())?;
