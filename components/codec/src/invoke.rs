@@ -219,7 +219,7 @@ fn scope_for(kind: ScopeKind, id: &str, command: &Command) -> Result<Scope, Erro
         asked,
         Command::CreateSession(_)
             | Command::Import(_)
-            | Command::Project(ProjectCommand::Create(_))
+            | Command::Project(ProjectCommand::Create(_) | ProjectCommand::Import { .. })
     );
     match Scope::new(kind, id) {
         None if is_new => Err(Error::malformed(format!(

@@ -48,6 +48,8 @@ pub(crate) fn encode(outcome: &Outcome) -> Vec<u8> {
         Reply::Prompt(it) => to_vec(&session::replies::prompt(it)),
         Reply::Audit(it) => to_vec(&feed::audit(it)),
         Reply::Project(it) => to_vec(&project::project(it, revision)),
+        Reply::PortableProject(it) => to_vec(&project::document::DocumentForm::new(it)),
+        Reply::ProjectSessions(it) => to_vec(&project::sessions(it, revision)),
         Reply::Memories(it) => memories::encode(it, revision),
         Reply::Summary(it) => memories::summary::encode(it, revision),
         Reply::ProjectDeleted(it) => {

@@ -2,8 +2,8 @@
 
 #[cfg(feature = "schema")]
 use super::replies::{
-    AddReply, DecisionLogReply, MaintainReply, MarkReply, ReadReply, RedactReply, RehydrateReply,
-    SearchReply, SupersedeReply, UpdateReply,
+    AddReply, DecisionLogReply, HistoryReply, MaintainReply, MarkReply, ReadReply, RedactReply,
+    RehydrateReply, SearchReply, SupersedeReply, UpdateReply,
 };
 use super::{
     content::ContentMember,
@@ -48,6 +48,19 @@ actions! {
         takes {}
         answers ReadReply<'_>;
         |it| input::read(&it.ids);
+
+    /// Read the versions of a memory that are kept, at most 10, the newest first. It does not count
+    /// as reading.
+    memory_history: ANYONE, read;
+        at Get "/memories/{id}/history" -> 200;
+        rejects MemoryNotFound;
+        needs {
+            /// The id of the memory.
+            id: String,
+        }
+        takes {}
+        answers HistoryReply<'_>;
+        |it| input::history(&it.id);
 
     /// Change a memory: its next version. What you leave out stays. Agents change their own, and the
     /// status of issues.

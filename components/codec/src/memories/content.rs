@@ -26,6 +26,17 @@ impl Member for ContentMember {
     }
 }
 
+/// Returns JSON as it is, which must be valid.
+pub(crate) fn raw(json: String) -> Box<RawValue> {
+    RawValue::from_string(json).unwrap_or_default()
+}
+
+impl Serialize for ContentMember {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
 /// The content of a memory, as it is.
 pub(super) struct ContentText(pub(super) String);
 
@@ -64,7 +75,7 @@ impl ContentMember {
     /// # Errors
     ///
     /// `MALFORMED_REQUEST`.
-    pub(super) fn content(&self, kind: Kind) -> Result<Content, Error> {
+    pub(crate) fn content(&self, kind: Kind) -> Result<Content, Error> {
         let members = self.members()?.into_iter().map(|(name, value)| match value {
             Some(value) => Ok((name, value)),
             None => Err(Error::malformed(format!("content.{name} is null; leave it out"))),

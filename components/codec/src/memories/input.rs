@@ -84,6 +84,15 @@ pub(super) fn read(sent: &[String]) -> Result<Command, Error> {
     command(None, MemoriesCommand::Read(ids(sent)?))
 }
 
+/// Builds the command to read the versions of a memory.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub(super) fn history(id: &str) -> Result<Command, Error> {
+    command(None, MemoriesCommand::History(MemoryRef::parse(id)?))
+}
+
 /// A change of a memory, not yet validated.
 #[derive(Debug, Default)]
 pub(super) struct UpdateInput {

@@ -1,7 +1,7 @@
 //! Memories of a project, and the summary of a session (spec 19).
 
 mod actions;
-mod content;
+pub(crate) mod content;
 mod forms;
 mod input;
 mod replies;

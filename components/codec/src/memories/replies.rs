@@ -66,6 +66,17 @@ pub(crate) struct ReadReply<'a> {
     revision: u64,
 }
 
+/// The versions of a memory.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "memory_history"))]
+pub(crate) struct HistoryReply<'a> {
+    /// The versions that are kept, the newest first.
+    versions: Vec<MemoryForm<'a>>,
+    /// The project's revision.
+    revision: u64,
+}
+
 /// What is known of a memory besides its content.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -394,6 +405,9 @@ pub(crate) fn encode(reply: &Reply, revision: u64) -> Vec<u8> {
         }
         Reply::Read(all) => {
             to_vec(&ReadReply { memories: all.iter().map(read).collect(), revision })
+        }
+        Reply::History(all) => {
+            to_vec(&HistoryReply { versions: all.iter().map(read).collect(), revision })
         }
         Reply::Updated { id, version } => {
             to_vec(&UpdateReply { memory_id: id.to_string(), version: *version, revision })

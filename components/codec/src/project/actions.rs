@@ -1,14 +1,17 @@
 //! The actions on a project itself.
 
-use shared_context_core::{ProjectCommand, ProjectConfig, kv::Revision, reply::MEMORIES_DEFAULT};
+use shared_context_core::{
+    ProjectCommand, ProjectConfig, kv::Revision, reply::MEMORIES_DEFAULT, tokens::Estimator,
+};
 
 #[cfg(feature = "schema")]
-use super::{DeleteProjectReply, ProjectReply};
+use super::{DeleteProjectReply, ProjectReply, SessionsReply, document::DocumentForm};
 #[cfg(feature = "schema")]
 use crate::feed::ChangesReply;
 use crate::{
-    action::{ADMIN, ANYONE, declare::actions},
+    action::{ADMIN, ANYONE, REDACTORS, declare::actions},
     checks,
+    project::document::{self, ProjectDocument},
 };
 
 actions! {
@@ -22,12 +25,23 @@ actions! {
         takes {
             /// The most memories, 1 to 50000; 10000 when absent.
             memories_max: u32,
+            /// The token counter: `approximate`, or an encoding of the host, such as `o200k_base`;
+            /// approximate when absent. It never changes.
+            estimator: String,
+            /// Your own name for this request, up to 64 characters: sending the same request again
+            /// under it is safe.
+            request_id: String,
         }
         answers ProjectReply<'_>;
         |it| {
-            let config = ProjectConfig { memories_max: it.memories_max.unwrap_or(MEMORIES_DEFAULT) };
+            let id = checks::request_id(it.request_id.as_deref())?;
+            let estimator = it.estimator.as_deref().map(Estimator::parse).transpose()?;
+            let config = ProjectConfig {
+                memories_max: it.memories_max.unwrap_or(MEMORIES_DEFAULT),
+                estimator: estimator.unwrap_or_default(),
+            };
             config.check()?;
-            Ok(Command::Project(ProjectCommand::Create(config)))
+            Ok(checks::named(id, Command::Project(ProjectCommand::Create(config))))
         };
 
     /// Show what is known of the project.
@@ -68,6 +82,50 @@ actions! {
         |it| {
             let (since, limit) = (it.since.map(Revision), checks::limit(it.limit)?);
             Ok(Command::Project(ProjectCommand::Changes { since, limit }))
+        };
+
+    /// List the sessions that worked on the project, the one that did something last first.
+    project_sessions: REDACTORS, read;
+        at Get "/sessions" -> 200;
+        needs {}
+        takes {
+            /// How many at most, 1 to 1000; 100 when absent.
+            limit: u32,
+        }
+        answers SessionsReply<'_>;
+        |it| Ok(Command::Project(ProjectCommand::Sessions { limit: checks::limit(it.limit)? }));
+
+    /// Take the project out as one document with digests. A large project has several: while one has
+    /// `next`, ask again with it as `after`.
+    export_project: ADMIN, read;
+        at Get "/export" -> 200;
+        needs {}
+        takes {
+            /// The `next` of the document before; the first document when absent.
+            after: u64,
+        }
+        answers DocumentForm;
+        |it| Ok(Command::Project(ProjectCommand::Export { after: it.after.unwrap_or(0) }));
+
+    /// Create the project from an exported document. Of several, import one after the other, in their
+    /// order: the project is read-only until the last.
+    import_project: ADMIN, change;
+        rejects FormatTooNew, DocumentAltered, ProjectExists, MemoryLimit;
+        needs {
+            /// The document as `export_project` returned it.
+            document: ProjectDocument,
+        }
+        takes {
+            /// Your own name for this request, up to 64 characters: sending the same request again
+            /// under it is safe.
+            request_id: String,
+        }
+        answers ProjectReply<'_>;
+        |it| {
+            let id = checks::request_id(it.request_id.as_deref())?;
+            let (page, digest) = document::parse(it.document.0.get())?;
+            let command = ProjectCommand::Import { page: Box::new(page), digest };
+            Ok(checks::named(id, Command::Project(command)))
         };
 
     /// Remove the project and all it holds. Sessions that name it stay.

@@ -27,9 +27,13 @@ const CURSOR: &str = "^[0-9a-f]{1,16}[.][0-9a-f]{1,16}[.][0-9a-f]{1,16}$";
 /// Digest.
 const DIGEST: &str = "^sha256:[0-9a-f]{64}$";
 /// The actions whose members are bound here.
-const ACTIONS: [&str; 13] = [
+const ACTIONS: [&str; 17] = [
     "create_project",
     "project_changes",
+    "project_sessions",
+    "export_project",
+    "import_project",
+    "memory_history",
     "add_memories",
     "read_memories",
     "update_memory",

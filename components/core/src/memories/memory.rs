@@ -180,6 +180,37 @@ impl NewMemory {
 }
 
 impl Memory {
+    /// Returns a memory with this id and writer that says nothing, to be filled.
+    pub fn blank(id: MemoryId, writer: &Participant) -> Self {
+        Self {
+            id,
+            decision: None,
+            title: String::new(),
+            content: None,
+            kind: Kind::Decision,
+            tags: Vec::new(),
+            importance: IMPORTANCE_DEFAULT,
+            status: None,
+            authority: Authority::Unknown,
+            is_verified: false,
+            at: Timestamp(0),
+            created_at: Timestamp(0),
+            created_by: writer.clone(),
+            created_in: None,
+            changed_at: Timestamp(0),
+            changed_by: writer.clone(),
+            version: 1,
+            expires_at: None,
+            parent: None,
+            supersedes: Vec::new(),
+            superseded_by: None,
+            archived_at: None,
+            is_marked: false,
+            source: None,
+            redacted: None,
+        }
+    }
+
     /// Returns the number of the memory.
     pub fn number(&self) -> u64 {
         self.id.number()

@@ -317,7 +317,7 @@ impl DocumentForm {
 
 /// Compares the computed digests of a section's items with the recorded ones. `name` returns the
 /// name of the nth item.
-fn check_items<'a>(
+pub(crate) fn check_items<'a>(
     section: &str,
     found: &[String],
     recorded: &[String],
@@ -391,7 +391,7 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
 }
 
 /// Returns the digest of the canonical JSON (RFC 8785) of `item`.
-fn digest(item: &impl Serialize) -> String {
+pub(crate) fn digest(item: &impl Serialize) -> String {
     // Plain data always serializes. The canonical text is made from a `Value`: a canonical
     // serializer for each type of item would double the code.
     let json = serde_json::to_vec(item).unwrap_or_default();
