@@ -141,7 +141,7 @@ fn rename(host: &TestHost) -> Command {
 fn scripted() -> TestHost {
     let host = TestHost::default();
     host.now.set(START);
-    let config = ProjectConfig { memories_max: 1_000 };
+    let config = ProjectConfig { memories_max: 1_000, ..ProjectConfig::default() };
     ask(&host, "admin", &Command::Project(ProjectCommand::Create(config)));
     ask(&host, ORCHESTRATOR, &add());
     host.now.set(START + 5);

@@ -139,7 +139,7 @@ fn a_batch_is_added_whole_or_not_at_all() {
 
 #[test]
 fn a_project_holds_as_many_memories_as_its_configuration_says() {
-    let host = project_of(ProjectConfig { memories_max: 3 });
+    let host = project_of(ProjectConfig { memories_max: 3, ..ProjectConfig::default() });
     add_all(&host, ORCHESTRATOR, vec![state("One", 1), state("Two", 2)]);
     let two = MemoriesCommand::Add(vec![state("Three", 3), state("Four", 4)]);
     assert_eq!(refused(&host, ORCHESTRATOR, two), Code::MemoryLimit);

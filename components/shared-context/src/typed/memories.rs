@@ -14,6 +14,10 @@ impl Guest for Component {
         perform_in_project(&project, caller, "read_memories", &request)
     }
 
+    fn history(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "memory_history", &request)
+    }
+
     fn update(project: String, caller: Caller, request: String) -> Result<Answer> {
         perform_in_project(&project, caller, "update_memory", &request)
     }

@@ -20,6 +20,18 @@ impl Guest for Component {
         perform_in_project(&project, caller, "project_changes", &request)
     }
 
+    fn sessions(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "project_sessions", &request)
+    }
+
+    fn export_document(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "export_project", &request)
+    }
+
+    fn import_document(project: String, caller: Caller, request: String) -> Result<Answer> {
+        perform_in_project(&project, caller, "import_project", &request)
+    }
+
     fn delete(project: String, caller: Caller) -> Result<Answer> {
         perform_in_project(&project, caller, "delete_project", "{}")
     }

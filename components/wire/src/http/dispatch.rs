@@ -27,6 +27,7 @@ pub(super) async fn endpoint<E: Engine>(
         Endpoint::MintCredential => sessions::mint_credential(call).await,
         Endpoint::ExportSession => portable::export(call).await,
         Endpoint::ImportSession => portable::import(call).await,
+        Endpoint::ImportProject => portable::import_project(call).await,
         Endpoint::CallTool | Endpoint::CallProjectTool => entries::call_tool(call).await,
         #[cfg(feature = "memory-tool")]
         Endpoint::UseMemory => super::memory::answer(call).await,

@@ -436,6 +436,7 @@ fn too_large(endpoint: Endpoint, headers: &HeaderMap) -> Failure {
         Endpoint::ImportSession => {
             "delete snapshots of the session it came from, and export it once more"
         }
+        Endpoint::ImportProject => "import the documents of export_project as they came",
         Endpoint::ActionRoute(it) if it.action.system == System::Context => {
             "send references in place of the largest texts, or a conversation in pieces"
         }

@@ -1,4 +1,4 @@
-//! Export and import of sessions as documents. The tool defines and validates the documents.
+//! Export and import of sessions as documents, and import of projects. The tool defines and validates the documents.
 
 use std::borrow::Cow;
 
@@ -42,6 +42,20 @@ pub(crate) async fn import<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
         .with("request_id", precondition::request_id(call.headers)?);
     let reply = call.invoke_on(&scope(&session), request).await?;
     sessions::creation_response(call, &session, reply).await
+}
+
+/// `POST …/import`: creates a project from a document, or adds the next one of several.
+pub(crate) async fn import_project<E: Engine>(
+    call: &Call<'_, E>,
+) -> Result<Response<Bytes>, Failure> {
+    media::expect_json(call.headers)?;
+    let expected = "the document that GET /v1/projects/{project}/export answered, as it came";
+    let document = body::document(call.body, expected)?;
+    let request = ToolRequest::new("import_project")
+        .with("document", Some(document))
+        .with("request_id", precondition::request_id(call.headers)?);
+    let reply = call.invoke(request).await?;
+    Ok(respond::json(StatusCode::CREATED, reply.body))
 }
 
 /// Returns the session id in `document`.

@@ -51,6 +51,7 @@ pub(crate) enum Endpoint {
     ListProjects,
     ImportSession,
     ExportSession,
+    ImportProject,
     MintCredential,
     CallTool,
     CallProjectTool,
@@ -91,7 +92,7 @@ impl ActionRoute {
 /// below it.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
 
-/// Longest session document in bytes: enough for a session of the usual limits with all its history
+/// Longest document of a session, or of a page of a project, in bytes: enough for a session of the usual limits with all its history
 /// and snapshots.
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
@@ -103,7 +104,7 @@ impl Endpoint {
     /// Returns the longest body of a request, in bytes.
     pub(crate) fn body_bytes_max(self) -> usize {
         match self {
-            Self::ImportSession => DOCUMENT_BYTES_MAX,
+            Self::ImportSession | Self::ImportProject => DOCUMENT_BYTES_MAX,
             Self::ActionRoute(it)
                 if matches!(
                     it.action.system,
@@ -147,7 +148,7 @@ fn method(method: codec::Method) -> Method {
 }
 
 /// The operations that do more than forward an action.
-static OWN: [Operation; 23] = [
+static OWN: [Operation; 24] = [
     open("/", Endpoint::Welcome, &[]),
     open("/healthz", Endpoint::Health, &[]),
     open("/metrics", Endpoint::Metrics, &[]),
@@ -171,6 +172,7 @@ static OWN: [Operation; 23] = [
     session(Method::POST, "/v1/sessions/{session}/credentials", Endpoint::MintCredential, &[]),
     session(Method::POST, "/v1/sessions/{session}/shared_context", Endpoint::CallTool, &[]),
     session(Method::POST, "/v1/projects/{project}/shared_context", Endpoint::CallProjectTool, &[]),
+    session(Method::POST, "/v1/projects/{project}/import", Endpoint::ImportProject, &[]),
     session(Method::POST, "/v1/sessions/{session}/memory", Endpoint::UseMemory, &[]),
     session(Method::GET, "/v1/sessions/{session}/entries", Endpoint::ListEntries, &["prefix"]),
     session(Method::GET, "/v1/sessions/{session}/entries/{key}", Endpoint::ReadEntry, &[]),

@@ -61,7 +61,9 @@ pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
         | Endpoint::ListSessions
         | Endpoint::ListProjects
         | Endpoint::MintCredential => sessions::about(endpoint),
-        Endpoint::ExportSession | Endpoint::ImportSession => portable::about(endpoint),
+        Endpoint::ExportSession | Endpoint::ImportSession | Endpoint::ImportProject => {
+            portable::about(endpoint)
+        }
         Endpoint::CallTool
         | Endpoint::CallProjectTool
         | Endpoint::ListEntries

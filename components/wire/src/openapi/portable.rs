@@ -1,4 +1,4 @@
-//! Documentation of the export and import of sessions.
+//! Documentation of the export and import of sessions, and of the import of projects.
 
 use super::{
     about::OperationDoc,
@@ -20,6 +20,27 @@ pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
                           credentials, no audit trail. The same session gives the same bytes.",
             responses: tool_response("export_session", &["Content-Disposition"]),
             codes: rejects("export_session", &[]),
+            ..about
+        },
+        Endpoint::ImportProject => OperationDoc {
+            tag: "projects",
+            id: "import_project",
+            summary: "Create a project from an exported document, or add the next one of several.",
+            description: "The document may have up to 16 MiB. What was altered in it is refused and \
+                          named. Of several documents import one after the other, in their order: \
+                          the project is read-only until the last.",
+            request: Some(request(body(
+                reply("export_project"),
+                examples::reply_example("export_project"),
+            ))),
+            responses: response(
+                "201",
+                "Imported.",
+                body(reply("import_project"), examples::reply_example("import_project")),
+                &[],
+            ),
+            headers: &["idempotency_key"],
+            codes: rejects("import_project", &["UNSUPPORTED_MEDIA_TYPE"]),
             ..about
         },
         _ => OperationDoc {

@@ -53,6 +53,7 @@ fn each_action_has_its_notifications() {
             | AuditAction::UpdateSession
             | AuditAction::DeleteSession
             | AuditAction::CreateProject
+            | AuditAction::ImportProject
             | AuditAction::DeleteProject => &all,
             AuditAction::Snapshot
             | AuditAction::DeleteSnapshot
