@@ -27,6 +27,7 @@ mod inspect;
 mod mcp;
 mod memory;
 mod missing;
+mod move_project;
 mod output;
 mod packets;
 mod portable;

@@ -79,11 +79,7 @@ pub(crate) fn export(arguments: &ExportArguments, output: Output) -> Result<(), 
         // The document is JSON with and without `--json`.
         return Output::exact(&document);
     };
-    write(path, &document).map_err(|error| {
-        let message = format!("cannot write {}: {error}", path.display());
-        Problem::new(Kind::Usage, "FILE_NOT_WRITTEN", message)
-            .next("name a file in a folder that can be written to")
-    })?;
+    write_file(path, &document)?;
     let bytes = u64::try_from(document.len()).unwrap_or(u64::MAX);
     let done = json!({"session_id": session, "file": path, "bytes": bytes});
     output.answer(done.to_string().as_bytes(), || {
@@ -92,6 +88,19 @@ pub(crate) fn export(arguments: &ExportArguments, output: Output) -> Result<(), 
             path.display(),
             counted(bytes, "byte")
         ))
+    })
+}
+
+/// Writes `document` and a line break to the file at `path`.
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub(crate) fn write_file(path: &Path, document: &[u8]) -> Result<(), Problem> {
+    write(path, document).map_err(|error| {
+        let message = format!("cannot write {}: {error}", path.display());
+        Problem::new(Kind::Usage, "FILE_NOT_WRITTEN", message)
+            .next("name a file in a folder that can be written to")
     })
 }
 

@@ -1,20 +1,22 @@
-//! `project`: creates, shows, lists, archives and deletes projects.
+//! `project`: creates, shows, lists, moves, archives and deletes projects.
 
 use clap::Subcommand;
-use serde_json::json;
+use serde_json::Value;
 
 use super::{
     argument::number,
     caller::ProjectCallerArgs,
     client::{Call, parse},
     confirm::confirm,
+    memory::present,
+    move_project,
     output::{BOLD, GREEN, Output, YELLOW, plain, remark},
     problem::Problem,
-    reply::{ChangesPage, Human, Project, Projects, memories},
+    reply::{ChangesPage, Human, Project, ProjectSessions, Projects, memories},
     server::{Server, ServerArgs},
 };
 
-/// Create, show, list, archive and delete projects: what sessions share
+/// Create, show, list, move, archive and delete projects: what sessions share
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
@@ -56,7 +58,26 @@ Sessions belong to it that name it in their configuration:
             value_parser = number
         )]
         memories_max: Option<u64>,
+        /// The token counter, such as o200k_base [default: approximate]
+        #[arg(long, env = "SHARED_CONTEXT_ESTIMATOR", value_name = "NAME")]
+        estimator: Option<String>,
     },
+    /// List the sessions that worked on a project, the latest first
+    #[command(after_help = "\
+Examples:
+  shared-context project sessions webshop
+  shared-context project sessions webshop --limit 10 --json")]
+    Sessions {
+        /// The project
+        project: String,
+        /// At most this many, up to 1000 [default: 100]
+        #[arg(long, env = "SHARED_CONTEXT_LIMIT", value_name = "N", value_parser = number)]
+        limit: Option<u64>,
+        #[command(flatten)]
+        caller: ProjectCallerArgs,
+    },
+    Export(move_project::ExportArguments),
+    Import(move_project::ImportArguments),
     /// List projects, in the order of their ids
     #[command(after_help = "\
 Examples:
@@ -132,8 +153,12 @@ Examples:
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
     let server = arguments.server.server()?;
     match &arguments.command {
-        Command::Create { project, memories_max } => {
-            let body = memories_max.map(|it| json!({"memories_max": it}).to_string().into());
+        Command::Create { project, memories_max, estimator } => {
+            let members = present([
+                ("memories_max", memories_max.map(Value::from)),
+                ("estimator", estimator.clone().map(Value::from)),
+            ]);
+            let body = (!members.is_empty()).then(|| Value::from(members).to_string().into());
             let call = server.client.put(&["v1", "projects", project], body);
             let reply = server.send(&call, Some(&server.admin()?))?;
             output.answer(&reply, || {
@@ -141,6 +166,16 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
                 Ok(format!("{GREEN}✓{GREEN:#} created {}", made.human(output)))
             })
         }
+        Command::Sessions { project, limit, caller } => {
+            let query: Vec<_> = limit.iter().map(|it| ("limit", it.to_string())).collect();
+            let call = server.client.get(&["v1", "projects", project, "sessions"], &query);
+            let reply = server.send(&call, Some(&caller.bearer(&server)?))?;
+            output.answer(&reply, || {
+                Ok(parse::<ProjectSessions>(&reply, &server.client)?.human(output))
+            })
+        }
+        Command::Export(arguments) => move_project::export(&server, arguments, output),
+        Command::Import(arguments) => move_project::import(&server, arguments, output),
         Command::List { after, limit, prefix } => {
             list(&server, after.as_deref(), *limit, prefix.as_deref(), output)
         }

@@ -14,7 +14,7 @@ use clap::Subcommand;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use self::write::present;
+pub(super) use self::write::present;
 use super::{
     argument::{number, switch},
     caller::ProjectCallerArgs,
@@ -68,6 +68,19 @@ Examples:
         /// The ids of memories; of a decision also such as DEC-2026-03-02-001
         #[arg(value_name = "ID", required = true)]
         memories: Vec<String>,
+        #[command(flatten)]
+        caller: ProjectCallerArgs,
+    },
+    /// Print the versions of a memory that are kept, the newest first
+    #[command(after_help = "\
+Example:
+  shared-context memory history webshop DEC-2026-03-02-001")]
+    History {
+        /// The project
+        project: String,
+        /// The memory
+        #[arg(value_name = "ID")]
+        memory: String,
         #[command(flatten)]
         caller: ProjectCallerArgs,
     },
@@ -212,6 +225,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
         Command::Supersede { project, memory, by, caller } => {
             let call = post(project, &["memories", memory, "supersede"], json!({"by": by}));
             answer::<SupersededMemory>(&server, &call, caller, output)
+        }
+        Command::History { project, memory, caller } => {
+            let path = ["v1", "projects", project, "memories", memory, "history"];
+            let call = server.client.get(&path, &[]);
+            answer::<ReadMemories>(&server, &call, caller, output)
         }
         Command::Mark { project, memories, mark } => {
             let request = json!({"ids": memories, "mark": mark});

@@ -204,7 +204,9 @@ impl UpdateArguments {
 }
 
 /// Returns the members that have a value.
-pub(super) fn present<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, Value> {
+pub(in super::super) fn present<const N: usize>(
+    members: [(&str, Option<Value>); N],
+) -> Map<String, Value> {
     let members = members.into_iter();
     members.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }

@@ -48,9 +48,10 @@ struct Head {
     access_count: u64,
 }
 
-/// Reply of `read_memories`.
+/// Reply of `read_memories` and `memory_history`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct ReadMemories {
+    #[serde(alias = "versions")]
     memories: Vec<Memory>,
 }
 

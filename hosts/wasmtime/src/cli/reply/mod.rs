@@ -30,7 +30,7 @@ pub(crate) use self::{
         AddedMemories, Maintained, MarkedMemories, RedactedMemory, SupersededMemory, UpdatedMemory,
     },
     packets::{PacketRead, PacketWritten},
-    project::{Project, Projects},
+    project::{Project, ProjectSessions, Projects},
     session::{CreatedSession, Inspection, IssuedCredential, Session, Sessions},
     snapshot::{
         DeleteSnapshotReply, Diff, ReadSnapshotReply, RestoreReply, SnapshotInfo, Snapshots,

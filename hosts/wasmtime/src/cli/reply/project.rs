@@ -33,6 +33,34 @@ pub(crate) struct Projects {
     pub(crate) next_after: Option<String>,
 }
 
+/// The sessions that worked on a project.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct ProjectSessions {
+    sessions: Vec<ProjectSession>,
+}
+
+/// A session that worked on a project.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct ProjectSession {
+    session_id: String,
+    first_at: String,
+    last_at: String,
+}
+
+impl Human for ProjectSessions {
+    /// Formats the sessions as a table.
+    fn human(&self, output: Output) -> String {
+        if self.sessions.is_empty() {
+            return "no session worked on it yet\n".to_owned();
+        }
+        let row = |it: &ProjectSession| {
+            vec![it.session_id.clone(), instant(&it.first_at), instant(&it.last_at)]
+        };
+        let header = ["SESSION", "FIRST (UTC)", "LAST (UTC)"];
+        table(output, &header, &self.sessions.iter().map(row).collect::<Vec<_>>())
+    }
+}
+
 impl Project {
     fn status(&self) -> &'static str {
         if self.is_archived { "archived" } else { "active" }

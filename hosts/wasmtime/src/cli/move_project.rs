@@ -1,0 +1,121 @@
+//! `project export` and `project import`: a project as a file of documents, one a line.
+//!
+//! # Invariant
+//!
+//! A file is written whole or not at all.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{
+    client::parse,
+    file,
+    output::{BOLD, GREEN, Output, counted},
+    portable::write_file,
+    problem::Problem,
+    reply::{Human, Project},
+    server::Server,
+};
+
+/// Write a project to a file of documents, one a line
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context project export webshop > webshop.jsonl
+  shared-context project export webshop --output webshop.jsonl
+
+Most projects have one document. It holds the memories with their versions,
+links and uses, each with its digest; no credentials and no changes.")]
+pub(crate) struct ExportArguments {
+    /// The project
+    project: String,
+    /// Write to this file [default: standard output]
+    #[arg(long, short, env = "SHARED_CONTEXT_OUTPUT", value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Make a project of a file that `project export` wrote
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context project import webshop webshop.jsonl
+  shared-context project export webshop | shared-context project import copy -
+
+A document that was altered is refused, and where it was altered is told. The
+project is read-only until its last document was imported.")]
+pub(crate) struct ImportArguments {
+    /// The id of the new project
+    project: String,
+    /// The file, or - for standard input
+    file: PathBuf,
+}
+
+/// The member that leads to the next document.
+#[derive(Deserialize)]
+struct Page {
+    #[serde(default)]
+    next: Option<u64>,
+}
+
+/// Runs `project export`.
+pub(crate) fn export(
+    server: &Server,
+    arguments: &ExportArguments,
+    output: Output,
+) -> Result<(), Problem> {
+    let ExportArguments { project, output: path } = arguments;
+    let admin = server.admin()?;
+    let (mut documents, mut after) = (Vec::new(), None);
+    loop {
+        let query: Vec<_> = after.iter().map(|it: &u64| ("after", it.to_string())).collect();
+        let call = server.client.get(&["v1", "projects", project, "export"], &query);
+        let document = server.send(&call, Some(&admin))?;
+        let page: Page = parse(&document, &server.client)?;
+        if after.is_some() {
+            documents.push(b'\n');
+        }
+        documents.extend_from_slice(&document);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let Some(path) = path else { return Output::exact(&documents) };
+    write_file(path, &documents)?;
+    let bytes = u64::try_from(documents.len()).unwrap_or(u64::MAX);
+    let done = json!({"project_id": project, "file": path, "bytes": bytes});
+    output.answer(done.to_string().as_bytes(), || {
+        Ok(format!(
+            "{GREEN}✓{GREEN:#} {BOLD}{project}{BOLD:#} exported to {}, {}\n",
+            path.display(),
+            counted(bytes, "byte")
+        ))
+    })
+}
+
+/// Runs `project import`.
+pub(crate) fn import(
+    server: &Server,
+    arguments: &ImportArguments,
+    output: Output,
+) -> Result<(), Problem> {
+    let ImportArguments { project, file } = arguments;
+    let admin = server.admin()?;
+    let documents = file::read(file, "the documents")?;
+    let mut last = None;
+    for document in documents.lines().filter(|it| !it.trim().is_empty()) {
+        let path = ["v1", "projects", project, "import"];
+        let call = server.client.post(&path, document.to_owned());
+        last = Some(server.send(&call, Some(&admin))?);
+    }
+    let Some(reply) = last else {
+        return Err(Problem::usage("the file has no document")
+            .next("name a file that `shared-context project export` wrote"));
+    };
+    output.answer(&reply, || {
+        let made: Project = parse(&reply, &server.client)?;
+        Ok(format!("{GREEN}✓{GREEN:#} imported {}", made.human(output)))
+    })
+}
