@@ -36,7 +36,7 @@ pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
             responses: response(
                 "201",
                 "Imported.",
-                body(reply("import_project"), examples::reply_example("import_project")),
+                body(reply("create_project"), examples::reply_example("create_project")),
                 &[],
             ),
             headers: &["idempotency_key"],
