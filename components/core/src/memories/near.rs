@@ -104,6 +104,18 @@ impl Index {
         }
     }
 
+    /// Gives all numbers up to `last` a place, which those of memories that are gone keep.
+    pub(crate) fn extend(&mut self, last: u64) {
+        let next = number_at(self.slots.len());
+        if next > last {
+            return;
+        }
+        for number in (next..last).step_by(usize::try_from(PAGE).unwrap_or_default()) {
+            self.set(number, None);
+        }
+        self.set(last, None);
+    }
+
     /// Returns the rows of the pages that changed.
     pub(crate) fn rows(&self) -> Vec<(String, Vec<u8>)> {
         let row = |page: &u64| {

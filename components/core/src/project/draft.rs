@@ -134,10 +134,12 @@ impl<'a, B: Bucket> Draft<'a, B> {
         if !it.versions.is_empty() {
             self.write_versions(number, &it.versions)?;
         }
+        self.near()?.extend(number.saturating_sub(1));
         if it.memory.redacted.is_none() {
             return self.add(it.memory.clone());
         }
         // What it said is not found by likeness.
+        self.near()?.extend(number);
         self.meta.totals.memories = self.meta.totals.memories.saturating_add(1);
         self.write(it.memory.clone())
     }

@@ -24,6 +24,9 @@ use crate::{
     time::Timestamp,
 };
 
+/// The most memories that an imported project may ever have had: each keeps 20 bytes.
+const LAST_MEMORY_MAX: u64 = 1_000_000;
+
 fn invalid(what: &str) -> Error {
     Error::invalid_document(what)
 }
@@ -58,7 +61,14 @@ pub(super) fn digest(it: &PortableProject) -> Result<[u8; 16], Error> {
 /// [`Error::Malformed`] with the reason.
 pub(super) fn check(it: &PortableProject, now: Timestamp) -> Result<(), Error> {
     it.config.check()?;
-    let is_over = it.last_memory > NUMBER_MAX || it.revision.0 > NUMBER_MAX;
+    if it.last_memory > LAST_MEMORY_MAX {
+        return Err(Error::invalid_document(format!(
+            "the project had {} memories, and one of at most {LAST_MEMORY_MAX} can be imported; \
+             create a project, and add the memories that still matter",
+            it.last_memory
+        )));
+    }
+    let is_over = it.revision.0 > NUMBER_MAX;
     if is_over || it.origins.until(it.last_memory) != it.origins {
         return Err(invalid("its numbers are higher than any can be"));
     }

@@ -139,6 +139,9 @@ impl<B: Bucket> Request<'_, B> {
         for it in &page.memories {
             draft.import(it)?;
         }
+        if page.next.is_none() {
+            draft.near()?.extend(page.last_memory);
+        }
         page::check_links(page, &draft)?;
         draft.meta.totals.last_decision = page::last_decision(page, &open.meta)?;
         draft.meta.import = page.next.map(|until| Import { until, digest });
