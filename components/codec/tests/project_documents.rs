@@ -163,3 +163,58 @@ fn sessions_of_a_project_are_listed() {
         (&json!("ticket-7"), &json!(1))
     );
 }
+
+/// An addition expects a place for each earlier number. An imported project lacked the places of what
+/// was removed, so that nothing could be added to it.
+#[test]
+fn numbers_of_removed_memories_are_not_given_again() {
+    let kv = webshop();
+    let ids = json!(["DEC-2026-02-20-002"]);
+    ask(&kv, &json!({"action": "mark_memories", "ids": ids, "mark": "deleted"}));
+    let add = |nth: usize| json!({"memory_type": "learning", "title": format!("Lesson {nth}"), "content": {"lesson": format!("Lesson {nth}")}});
+    let last = ask(&kv, &json!({"action": "add_memories", "memories": [add(0)]}));
+    let last = json!([last["memories"][0]["memory_id"]]);
+    ask(&kv, &json!({"action": "mark_memories", "ids": last, "mark": "deleted"}));
+    let maintained = ask(&kv, &json!({"action": "maintain"}));
+    assert_eq!(maintained["actions"].as_array().unwrap().len(), 2);
+    let other = MemoryKv::default();
+    let document = export(&kv, "project/webshop");
+    assert_eq!(document["project"]["last_memory"], 5);
+    import(&other, "project/webshop", &document.to_string()).unwrap();
+    let added = ask(&other, &json!({"action": "add_memories", "memories": [add(1), add(2)]}));
+    assert_eq!(added["memories"][1]["is_new"], true);
+    assert_eq!(export(&other, "project/webshop")["project"]["last_memory"], 7);
+}
+
+#[test]
+fn a_large_project_is_carried_in_pages() {
+    let kv = MemoryKv::default();
+    ask_as(&kv, "admin", "project/webshop", r#"{"action":"create_project"}"#).unwrap();
+    let memory = |nth: usize| {
+        json!({"memory_type": "learning", "title": format!("Lesson {nth}"),
+               "content": {"lesson": format!("{nth} {}", "word ".repeat(780)), "evidence": "more ".repeat(780)}})
+    };
+    for batch in 0..3 {
+        let memories: Vec<Value> = (0..200).map(|nth| memory(batch * 200 + nth)).collect();
+        ask(&kv, &json!({"action": "add_memories", "memories": memories}));
+    }
+    let first = export(&kv, "project/webshop");
+    let next = first["next"].as_u64().unwrap();
+    let page = format!(r#"{{"action":"export_project","after":{next}}}"#);
+    let second = ask_as(&kv, "admin", "project/webshop", &page).unwrap();
+    assert_eq!((&second["after"], second.get("next")), (&json!(next), None));
+    let other = MemoryKv::default();
+    let early = import(&other, "project/webshop", &second.to_string()).unwrap_err();
+    assert_eq!(early.code, "MALFORMED_REQUEST");
+    let begun = import(&other, "project/webshop", &first.to_string()).unwrap();
+    assert_eq!((&begun["import_after"], &begun["is_archived"]), (&json!(next), &json!(true)));
+    let add = json!({"action": "add_memories", "memories": [memory(900)]}).to_string();
+    let add = |kv: &MemoryKv| ask_as(kv, "orchestrator", "project/webshop", &add);
+    assert_eq!(add(&other).unwrap_err().code, "PROJECT_ARCHIVED");
+    let again = import(&other, "project/webshop", &first.to_string()).unwrap_err();
+    assert_eq!(again.code, "MALFORMED_REQUEST");
+    let whole = import(&other, "project/webshop", &second.to_string()).unwrap();
+    assert_eq!((&whole["memory_count"], whole.get("import_after")), (&json!(600), None));
+    assert_eq!(content(export(&other, "project/webshop")), content(first));
+    assert_eq!(add(&other).unwrap()["memories"][0]["is_new"], true);
+}

@@ -5,7 +5,7 @@
 
 use crate::{
     Error, compact,
-    config::{Config, ConfigChange},
+    config::{Config, ConfigChange, ProjectConfig},
     context,
     key::{Key, Label, Line, Prefix, RequestId},
     kv::Revision,
@@ -14,7 +14,6 @@ use crate::{
     participant::Participant,
     pattern::KeyPattern,
     portable::{Portable, PortableProject},
-    reply::ProjectConfig,
     rounds,
     store::{Entry, access::AccessChange, expiry::Expiry},
     tokens::Tokens,

@@ -275,3 +275,41 @@ fn in_range(member: &str, value: u32, range: &RangeInclusive<u32>) -> Result<(),
     let (min, max) = (range.start(), range.end());
     Err(Error::malformed(format!("config.{member} is {value}; it must be {min} to {max}")))
 }
+
+/// The most memories of a project that names no limit.
+pub const MEMORIES_DEFAULT: u32 = 10_000;
+/// The range of the limit of memories.
+pub const MEMORIES_MAX: std::ops::RangeInclusive<u32> = 1..=50_000;
+
+/// The configuration of a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectConfig {
+    /// The most memories.
+    pub memories_max: u32,
+    /// The token counter, which never changes.
+    pub estimator: Estimator,
+}
+
+impl Default for ProjectConfig {
+    fn default() -> Self {
+        Self { memories_max: MEMORIES_DEFAULT, estimator: Estimator::Approximate }
+    }
+}
+
+impl ProjectConfig {
+    /// Validates the configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`].
+    pub fn check(&self) -> Result<(), Error> {
+        if MEMORIES_MAX.contains(&self.memories_max) {
+            return Ok(());
+        }
+        Err(Error::malformed(format!(
+            "memories_max is {}; it must be 1 to {}",
+            self.memories_max,
+            MEMORIES_MAX.end()
+        )))
+    }
+}

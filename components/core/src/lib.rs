@@ -95,7 +95,7 @@ mod session;
 pub use code::Code;
 pub use command::{Batch, Command, Condition, Delete, ProjectCommand, Write, WriteOptions};
 pub use compact::{Command as CompactionCommand, Reply as CompactionReply};
-pub use config::Config;
+pub use config::{Config, ProjectConfig};
 pub use context::{Command as ContextCommand, Reply as ContextReply};
 pub use error::Error;
 pub use execute::{execute, refuse};
@@ -104,7 +104,7 @@ pub use memories::{Command as MemoriesCommand, Reply as MemoriesReply};
 pub use packets::{Command as PacketsCommand, Reply as PacketsReply};
 pub use participant::{Caller, Credential, Participant, Role};
 pub use project::check_project_rows;
-pub use reply::{Outcome, ProjectConfig, Reply};
+pub use reply::{Outcome, Reply};
 pub use rounds::{
     CloseRound, Command as RoundsCommand, ExcludeDeltas, OpenRound, Proposal, ReadDeltas,
     RedactRounds, Reply as RoundsReply,

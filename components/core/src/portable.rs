@@ -5,13 +5,12 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    config::Config,
+    config::{Config, ProjectConfig},
     context::kept::KeptContext,
     key::Key,
     kv::Revision,
     memories::{DecisionId, Memory, Origins, SessionUse, Use},
     packets::kept::KeptPackets,
-    reply::ProjectConfig,
     rounds::RoundHistory,
     scope::{ProjectId, SessionId},
     store::{Entry, history::Version, snapshot::Snapshot},

@@ -40,9 +40,9 @@ const RESERVED: &[Reserved] = &[
     Reserved {
         words: &["serde_json"],
         path: CORE,
-        modules: &["canonical", "rounds", "assembly", "kept", "packets"],
-        why: "the core knows no JSON but the state of rounds, envelopes and packets: that is the \
-              codec's",
+        modules: &["canonical", "rounds", "assembly", "kept", "packets", "summary"],
+        why: "the core knows no JSON but the state of rounds, envelopes, packets and the lists in \
+              entries: that is the codec's",
     },
     Reserved {
         words: &["http", "StatusCode"],

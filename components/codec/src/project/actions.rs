@@ -1,7 +1,7 @@
 //! The actions on a project itself.
 
 use shared_context_core::{
-    ProjectCommand, ProjectConfig, kv::Revision, reply::MEMORIES_DEFAULT, tokens::Estimator,
+    ProjectCommand, ProjectConfig, config::MEMORIES_DEFAULT, kv::Revision, tokens::Estimator,
 };
 
 #[cfg(feature = "schema")]

@@ -4,13 +4,13 @@
 use serde_json::{Value, json};
 use shared_context_core::{
     compact::TURNS_MAX,
+    config::MEMORIES_MAX,
     item::Authority,
     key::LINE_CHARS_MAX,
     memories::{
         IMPORTANCE, Kind, Mark, QUERY_BYTES_MAX, REHYDRATE_TOKENS, SEARCH_LIMIT_MAX,
         SUPERSEDES_MAX, Sort, Status, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX,
     },
-    reply::MEMORIES_MAX,
 };
 
 use super::{

@@ -4,10 +4,11 @@ use super::{Request, draft::Draft, open::OpenProject, outcome, record, retries::
 use crate::{
     Error,
     audit::AuditAction,
+    config::ProjectConfig,
     decision::{Decision, require_admin},
     estimate,
     kv::{Bucket, Change},
-    reply::{ProjectConfig, ProjectInfo, Reply},
+    reply::{ProjectInfo, Reply},
 };
 
 impl<B: Bucket> Request<'_, B> {

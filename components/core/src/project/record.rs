@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Error,
+    config::ProjectConfig,
     memories::Origins,
-    reply::ProjectConfig,
     row::{damaged, decode, encode},
     scope::ProjectId,
     time::Timestamp,

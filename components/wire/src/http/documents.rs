@@ -41,8 +41,8 @@ GET /metrics                what it did, for Prometheus (not on every host)
 /// Warning for operators of storage where the last of two concurrent writes wins.
 const CAUTION: &str = "When two requests change one session at the same moment, both may be told \
      that they did, and the change of one be lost. Where that matters, give one session one writer \
-     at a time, or run the server over SQLite. A session or a project has at most 1 MiB here: a \
-     project that is to keep more memories needs SQLite as well.";
+     at a time, or run the server over SQLite. A project has at most 1 MiB here: one that is to \
+     keep more memories needs SQLite as well.";
 
 /// Builds the response of `/healthz`: a status for programs, and a warning for people where the
 /// storage may lose changes. `failure` is the reason why the storage is unreliable.

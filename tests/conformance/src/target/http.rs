@@ -176,7 +176,13 @@ impl<S: Server> OverHttp<S> {
                 let imported = self.post(target, token, document.get().as_bytes().to_vec());
                 imported.and_then(|body| without_credential(&body).map_err(TargetError::Failed))
             }
-            ("export_session", None, None) => self.request("GET", path + "/export", token, None),
+            ("import_project", None, Some(document)) => {
+                let document = document.get().as_bytes().to_vec();
+                self.post(path + "/import", token, document)
+            }
+            ("export_session" | "export_project", None, None) => {
+                self.request("GET", path + "/export", token, None)
+            }
             ("inspect", None, None) => self.request("GET", path + "/inspect", token, None),
             ("create_project", None, None) => {
                 let body = memories_max.map(|it| json!({"memories_max": it}).to_string());

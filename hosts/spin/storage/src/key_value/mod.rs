@@ -10,8 +10,9 @@ mod store;
 
 use std::{mem, rc::Rc};
 
-use shared_context_core::port::{
-    Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row,
+use shared_context_core::{
+    ScopeKind,
+    port::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row},
 };
 
 use self::packed::BucketState;
@@ -19,6 +20,9 @@ pub use self::store::{Store, StoreError};
 
 /// The prefix of the buckets' keys: the app may store other keys beside them.
 const PREFIX: &str = "shared-context/";
+
+/// The most bytes of a project: each change reads and writes all of it.
+const PROJECT_BYTES_MAX: usize = 1024 * 1024;
 
 /// The buckets in one store, for one instance.
 #[derive(Debug)]
@@ -94,13 +98,25 @@ impl<S: Store> Bucket for KeyValueBucket<S> {
     ) -> Result<Revision, CommitError> {
         // The old state is no longer needed: free its memory before the next one is read.
         drop(mem::take(&mut self.state));
-        let mut state = read(&*self.store, &self.key).map_err(CommitError::Unchanged)?;
+        let before = self.store.get(&self.key).map_err(|it| CommitError::Unchanged(it.into()))?;
+        let mut state = unpack(&self.key, before.as_deref()).map_err(CommitError::Unchanged)?;
         if state.revision != expected {
             return Err(CommitError::Conflict);
         }
         state.rows.apply(changes);
         state.revision = expected.next();
         let value = packed::pack(&state).map_err(CommitError::Unchanged)?;
+        // What makes a large project smaller is taken: it makes room.
+        let is_project = self.key.strip_prefix(PREFIX).is_some_and(|it| {
+            ScopeKind::split(it).is_some_and(|(kind, _)| kind == ScopeKind::Project)
+        });
+        if is_project && value.len() > PROJECT_BYTES_MAX.max(before.map_or(0, |it| it.len())) {
+            return Err(CommitError::Unchanged(KvError(format!(
+                "the project would take {} bytes, and key-value storage keeps {PROJECT_BYTES_MAX}; \
+                 run the app over SQLite, or mark memories as deleted and call maintain",
+                value.len()
+            ))));
+        }
         let set = self.store.set(&self.key, &value);
         set.map_err(|error| CommitError::Failed(error.into()))?;
         Ok(state.revision)
@@ -113,8 +129,10 @@ fn key(name: &str) -> String {
 
 /// Reads the bucket stored under `key`; returns an empty one if there is none.
 fn read(store: &impl Store, key: &str) -> Result<BucketState, KvError> {
-    match store.get(key)? {
-        Some(value) => packed::unpack(key, &value),
-        None => Ok(BucketState::default()),
-    }
+    unpack(key, store.get(key)?.as_deref())
+}
+
+/// Decodes the bucket stored under `key`, which is empty if nothing is.
+fn unpack(key: &str, value: Option<&[u8]>) -> Result<BucketState, KvError> {
+    value.map_or_else(|| Ok(BucketState::default()), |it| packed::unpack(key, it))
 }

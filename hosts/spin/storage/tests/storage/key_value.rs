@@ -48,3 +48,17 @@ fn a_bucket_of_megabytes_is_one_value() {
     assert_eq!(rows.len(), 40_000);
     assert!(rows.iter().all(|(_, value)| value.len() == 400));
 }
+
+#[test]
+fn a_project_has_a_megabyte_and_can_shrink() {
+    let kv = KeyValueKv::new(MemoryStore::default());
+    let half = |nth: u32| put(&format!("m/{nth}"), vec![7; 600_000]);
+    commit(&kv, "project/a", vec![half(1)]);
+    let mut bucket = kv.open("project/a").unwrap();
+    let too_much = try_commit(&mut bucket, vec![half(2)]);
+    assert!(matches!(too_much, Err(CommitError::Unchanged(_))), "{too_much:?}");
+    assert_eq!(all(&kv, "project/a").len(), 1);
+    commit(&kv, "project/a", vec![delete_prefix("m/"), put("meta", "1")]);
+    // A session is not limited.
+    commit(&kv, "session/a", vec![half(1), half(2)]);
+}
