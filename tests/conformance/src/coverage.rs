@@ -17,7 +17,11 @@ const NEVER_TOGETHER: [(&str, &str, &str); 34] = [
     ("SESSION_NOT_FOUND", "PROJECT_NOT_FOUND", "a request is about a session or a project"),
     ("PROJECT_NOT_FOUND", "SESSION_ARCHIVED", "a request is about a session or a project"),
     ("SESSION_EXISTS", "PROJECT_EXISTS", "a request is about a session or a project"),
-    ("PROJECT_EXISTS", "REQUEST_ID_REUSED", "a request id is looked up first, so that a retry is answered"),
+    (
+        "PROJECT_EXISTS",
+        "REQUEST_ID_REUSED",
+        "a request id is looked up first, so that a retry is answered",
+    ),
     ("REQUEST_ID_REUSED", "CHANGES_TRUNCATED", "the feed is read without a request id"),
     ("CHANGES_TRUNCATED", "SNAPSHOT_NOT_FOUND", "the feed is not read of a snapshot"),
     ("SNAPSHOT_NOT_FOUND", "SNAPSHOT_EXISTS", "a snapshot is there or it is not"),

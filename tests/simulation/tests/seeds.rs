@@ -30,7 +30,9 @@ fn seeds_have_no_failure_and_cover_every_event() {
         }
         counts += outcome.counts;
     }
-    for action in actions() {
+    // Tests of the core and of the codec play these two: their texts have no plain model here.
+    let others = ["session_summary", "import_project"];
+    for action in actions().filter(|it| !others.contains(&it.name)) {
         assert!(counts.requests.contains_key(action.name), "no request for {}", action.name);
     }
     // No session uses a tokenizer that may be missing, and no script is long enough to fill a round. `tests/kept.rs` reaches the limits of envelopes.
@@ -65,8 +67,8 @@ fn seeds_have_no_failure_and_cover_every_event() {
         assert!(is_there, "no fault: {}", kind.name());
     }
     assert!(counts.overlaps > 0 && EventKind::Meanwhile(whole).name().contains("meanwhile"));
-    let others = [counts.conflicts, counts.moved, counts.kills, counts.unknown, counts.unlogged];
-    assert!(others.iter().all(|it| *it > 0) && counts.replays > 0, "{counts:?}");
+    let happened = [counts.conflicts, counts.moved, counts.kills, counts.unknown, counts.unlogged];
+    assert!(happened.iter().all(|it| *it > 0) && counts.replays > 0, "{counts:?}");
     assert!(counts.commits * 8 > counts.requests(), "too few commits: {counts:?}");
     assert!(counts.depth_max >= 3);
 }

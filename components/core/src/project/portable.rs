@@ -112,7 +112,7 @@ impl<B: Bucket> Request<'_, B> {
                 )));
             }
             Some(mut it) => {
-                it.retry = retry.clone();
+                it.retry.clone_from(&retry);
                 if let Some(first) = it.first_reply()? {
                     return Ok(first);
                 }

@@ -185,7 +185,7 @@ mod tests {
         };
         let meta = Meta::decode(&encode(&record).unwrap()).unwrap();
         assert_eq!((meta.incarnation, meta.changed_at), (3, Timestamp(1_762_266_720_001)));
-        assert_eq!((meta.totals.memories, meta.config), (0, ProjectConfig::default()));
+        assert_eq!((meta.totals.memories, &meta.config), (0, &ProjectConfig::default()));
         assert_eq!(Meta::decode(&meta.encode().unwrap()).unwrap(), meta);
     }
 }

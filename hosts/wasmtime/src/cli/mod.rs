@@ -273,6 +273,8 @@ mod tests {
         "create",
         "update session",
         "archive",
+        "close",
+        "import project",
         "delete session",
         "delete project",
         "revoke",

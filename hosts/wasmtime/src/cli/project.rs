@@ -58,7 +58,7 @@ Sessions belong to it that name it in their configuration:
             value_parser = number
         )]
         memories_max: Option<u64>,
-        /// The token counter, such as o200k_base [default: approximate]
+        /// The token counter: approximate, or an encoding of the host [default: approximate]
         #[arg(long, env = "SHARED_CONTEXT_ESTIMATOR", value_name = "NAME")]
         estimator: Option<String>,
     },

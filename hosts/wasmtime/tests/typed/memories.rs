@@ -82,6 +82,10 @@ fn memories_are_the_same() {
     let typed = call!(it, memories.call_redact(ORCHESTRATOR, &secret.to_string())).unwrap();
     same(typed, ask(&it, "redact_memory", &secret));
 
+    let versions = json!({"id": ids[1]});
+    let typed = call!(it, memories.call_history(ORCHESTRATOR, &versions.to_string())).unwrap();
+    same(typed, ask(&it, "memory_history", &versions));
+
     let refused = rejected(call!(it, memories.call_add(ORCHESTRATOR, r#"{"memories":[]}"#)));
     assert_eq!(refused.code, "MALFORMED_REQUEST");
 }
@@ -91,7 +95,6 @@ fn memories_are_the_same() {
 fn a_summary_proposes_memories_that_can_be_added() {
     let it = Bench::new();
     call!(it, projects.call_create("admin", "{}")).unwrap();
-    call!(it, sessions.call_create("admin", None)).unwrap();
     let said = json!({"conversation": [
         {"id": "1", "kind": "user_message", "text": "DECISION: Use PostgreSQL for orders."},
     ]});

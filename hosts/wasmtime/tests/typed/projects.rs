@@ -58,6 +58,17 @@ fn project_lifecycles_are_the_same() {
     }
     check(call!(it, projects.call_create("admin", "{}")), ask(&it, "admin", "create_project"));
     show(&it);
+    for who in ["subagent:a", "orchestrator"] {
+        let json = ask(&it, who, "project_sessions");
+        check(call!(it, projects.call_sessions(who, "{}")), json);
+    }
+    let document = call!(it, projects.call_export_document("admin", "{}")).unwrap().json;
+    let exported: Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(exported["project"]["project_id"], "typed");
+    call!(it, projects.call_delete("admin")).unwrap();
+    let request = format!(r#"{{"document":{document}}}"#);
+    let imported = call!(it, projects.call_import_document("admin", &request)).unwrap();
+    assert!(imported.json.contains(r#""project_id":"typed""#), "{}", imported.json);
     let session = call!(it, sessions.call_show("admin")).unwrap();
     assert_eq!(session.revision, 1, "the session of that id is another place");
 }

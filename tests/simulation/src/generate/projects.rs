@@ -120,7 +120,12 @@ impl Projects {
             89..94 => (anyone, json!({"action": "rehydrate", "max_tokens": 500})),
             94..96 => (anyone, json!({"action": "decision_log"})),
             96 => (anyone, json!({"action": "show_project"})),
-            97 | 98 => (anyone, json!({"action": "project_changes"})),
+            97 => (anyone, json!({"action": "project_changes"})),
+            98 => match self.rng.random_range(0..3) {
+                0 => (anyone, json!({"action": "memory_history", "id": self.id(last)})),
+                1 => (orchestrator, json!({"action": "project_sessions"})),
+                _ => (5, json!({"action": "export_project"})),
+            },
             _ if self.rng.random_bool(0.5) => (5, json!({"action": "delete_project"})),
             _ if self.rng.random_bool(0.3) => (5, json!({"action": "archive_project"})),
             _ => (5, json!({"action": "show_project"})),

@@ -111,7 +111,9 @@ pub(super) fn gather(material: &Material<'_>, conversation: &[Item]) -> Vec<Cand
         ..Sources::default()
     };
     all.extend(entries::read("", &known).into_iter().filter_map(from_statement));
-    others.iter().for_each(|it| entry(it, &mut all));
+    for it in &others {
+        entry(it, &mut all);
+    }
     if let Some(it) = state {
         bindings(it.round, &it.document, &mut all);
     }
@@ -205,7 +207,9 @@ fn value(class: Class, value: &Value, place: &str, digest: &str, all: &mut Vec<C
     match value {
         Value::String(text) => all.extend(elements(text).into_iter().map(new)),
         Value::Array(items) => {
-            items.iter().for_each(|it| self::value(class, it, place, digest, all));
+            for it in items {
+                self::value(class, it, place, digest, all);
+            }
         }
         Value::Object(members) => {
             let text = |names: &[&str]| names.iter().find_map(|it| members.get(*it)?.as_str());

@@ -111,6 +111,6 @@ pub(crate) fn summarize(
     let found = gather::gather(material, &request.conversation);
     let files = state::files(&found);
     let accessed = gather::files_accessed(&found, &files);
-    let proposals = propose::propose(found, material.end);
-    write::write(material, proposals, &files, accessed, request.budget, count)
+    let proposals = propose::propose(&found, material.end);
+    write::write(material, &proposals, &files, accessed, request.budget, count)
 }

@@ -1,5 +1,7 @@
 //! Makes memories of what was found, ready to be added (spec 19.9).
 
+use std::collections::BTreeMap;
+
 use super::{
     gather::{Candidate, elements},
     rule::{Architecture, Rule},
@@ -73,11 +75,11 @@ impl Proposal {
 /// Returns the proposals in the order of the summary: decisions, issues, the state, learnings, of each
 /// the most important first. What was said twice is proposed once. `end` is when the session was last
 /// changed: nothing was said later.
-pub(super) fn propose(found: Vec<Candidate>, end: Timestamp) -> Vec<Proposal> {
+pub(super) fn propose(found: &[Candidate], end: Timestamp) -> Vec<Proposal> {
     let mut architecture = Architecture::new();
     let mut all: Vec<Proposal> = Vec::new();
-    let state = state::state(&found);
-    let mut places = std::collections::BTreeMap::new();
+    let state = state::state(found);
+    let mut places = BTreeMap::new();
     for it in found.iter().filter(|it| it.class != Class::State) {
         let Some(rule) = Rule::of(it) else { continue };
         let Some(new) = proposal(it, rule, end, &mut architecture) else { continue };

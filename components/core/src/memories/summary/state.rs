@@ -81,12 +81,11 @@ pub(super) fn state(all: &[Candidate]) -> Option<State> {
         for line in elements(&it.text) {
             let section = Section::of(&lower(line));
             let after = line.split_once(':').map_or("", |it| it.1.trim());
-            let text = match section {
-                Section::None => line,
-                _ => {
-                    into = section;
-                    after
-                }
+            let text = if section == Section::None {
+                line
+            } else {
+                into = section;
+                after
             };
             let mark = ["✓", "[x]", "[X]", "⧖", "☐", "[ ]"];
             let found = mark.iter().zip(0..).find(|(mark, _)| text.starts_with(**mark));

@@ -72,7 +72,7 @@ struct Draft<'a> {
 /// Writes the summary.
 pub(super) fn write(
     material: &Material<'_>,
-    proposals: Vec<Proposal>,
+    proposals: &[Proposal],
     files: &Files,
     accessed: u64,
     budget: Tokens,
@@ -211,7 +211,9 @@ impl<'a> Draft<'a> {
         it.object("file_modifications");
         for (name, files) in &self.files {
             it.list(name);
-            files.iter().for_each(|one| it.item(one));
+            for one in files {
+                it.item(one);
+            }
             it.close(']');
         }
         it.close('}');

@@ -26,8 +26,7 @@ use super::super::{
 Examples:
   shared-context session summary ticket-7
   shared-context session summary ticket-7 --conversation chat.jsonl
-  shared-context session summary ticket-7 --json \\
-    | jq '.summary.decisions_made[].memory'
+  shared-context session summary ticket-7 --json | jq .summary.decisions_made
 
 Decisions, rules, open issues, the state of the work and lessons, in the words of
 the entries, of the state of rounds and of the conversation. Nothing is stored:

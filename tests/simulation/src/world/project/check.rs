@@ -42,7 +42,7 @@ impl World {
         answer: &Result<Reply, Failure>,
     ) {
         let result = match answer {
-            Err(failure) => self.check_project_refusal(call, failure),
+            Err(failure) => Self::check_project_refusal(call, failure),
             Ok(reply) => {
                 let body = serde_json::from_slice(&reply.body).unwrap_or_default();
                 self.project.borrow_mut().answered(call, &body)
@@ -65,11 +65,7 @@ impl World {
         body.and_then(|it| it["changes"].as_array().cloned()).unwrap_or_default()
     }
 
-    fn check_project_refusal(
-        &self,
-        call: &ProjectCall<'_>,
-        failure: &Failure,
-    ) -> Result<(), String> {
+    fn check_project_refusal(call: &ProjectCall<'_>, failure: &Failure) -> Result<(), String> {
         let text = String::from_utf8_lossy(&failure.to_json()).into_owned();
         if text.contains(VALUE_MARKER) {
             return Err("the refusal repeats a memory".to_owned());
