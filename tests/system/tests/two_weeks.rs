@@ -51,7 +51,7 @@ fn three_sessions_in_two_weeks_hand_on_what_they_know() {
     let clock = HandClock(Arc::new(AtomicU64::new(MONDAY)));
     let runtime = Runtime::new().unwrap();
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let mut options = ServerOptions::new(&home.path().join("data"), address);
+    let mut options = ServerOptions::new(home.path().join("data"), address);
     options.clock = Arc::new(clock.clone());
     let server = runtime.block_on(Server::start(options)).unwrap();
     let run = |script: &str| -> String {

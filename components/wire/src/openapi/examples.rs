@@ -58,7 +58,7 @@ impl Log for FixedClock {
 fn requests() -> Vec<(&'static str, Value)> {
     let summary = "Throughput dropped 30% after config change on Feb 18.";
     let rolled_back = "Throughput dropped 30% after config change on Feb 18; rolled back.";
-    vec![
+    let mut all = vec![
         (ADMIN, json!({"action": "create_session"})),
         (ADMIN, json!({"action": "show_session"})),
         (ORCHESTRATOR, json!({"action": "write", "key": "problem_summary", "value": summary})),
@@ -136,6 +136,14 @@ fn requests() -> Vec<(&'static str, Value)> {
         (ADMIN, json!({"action": "update_session", "config": {"keys_max": 2000}})),
         (ADMIN, json!({"action": "archive_session"})),
         (ADMIN, json!({"action": "delete_session"})),
+    ];
+    all.extend(project_requests());
+    all
+}
+
+/// Returns the requests about a project, and their callers.
+fn project_requests() -> Vec<(&'static str, Value)> {
+    vec![
         (ADMIN, json!({"action": "create_project"})),
         (ADMIN, json!({"action": "show_project"})),
         (ORCHESTRATOR, add_memories()),

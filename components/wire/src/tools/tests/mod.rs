@@ -96,7 +96,7 @@ fn hints_tell_readers_from_those_that_remove() {
 /// Actions of the JSON tool that no tool of MCP performs: those with an alternative (one entry is
 /// read by `read_batch`; prompts and the working memory as text are a prompt and a
 /// resource), and those for programs.
-const LEFT_OUT: [&str; 19] = [
+const LEFT_OUT: [&str; 20] = [
     "read",
     "write_batch",
     "prompt",
@@ -115,6 +115,7 @@ const LEFT_OUT: [&str; 19] = [
     "session_summary",
     "show_session",
     "decision_log",
+    "memory_history",
     "redact_memory",
 ];
 
