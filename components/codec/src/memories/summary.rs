@@ -92,6 +92,7 @@ mod schema {
         /// Issues and questions that are open.
         issues_encountered: Vec<Proposal>,
         /// How far the work is; absent if nobody said anything about it.
+        #[serde(skip_serializing_if = "Option::is_none")]
         current_state: Option<Proposal>,
         /// Lessons, attempts that failed, conventions, preferences.
         learnings: Vec<Proposal>,
@@ -170,6 +171,7 @@ mod schema {
         /// Its id.
         session_id: String,
         /// Its project, if it has one.
+        #[serde(skip_serializing_if = "Option::is_none")]
         project_id: Option<String>,
         /// When it was created, UTC.
         start_time: Time,
