@@ -105,6 +105,7 @@ fn operation_item(operation: &Operation) -> Value {
         ("list_keys", "prefix") => "key_prefix",
         ("read_deltas", "after") => "delta_after",
         ("read_audit", "after") => "revision_after",
+        ("export_project", "after") => "page_after",
         ("read_deltas", "participant") => "delta_participant",
         (_, name) => name,
     });

@@ -19,7 +19,7 @@ pub(super) fn all() -> Map<String, Value> {
     all.extend(sessions());
     all.extend(session());
     all.extend(rounds());
-    all.extend([packets()]);
+    all.extend([packets(), projects()]);
     all.extend(headers());
     all
 }
@@ -205,6 +205,18 @@ fn packets() -> Parameter {
         json!({"type": "string", "pattern": "^[a-z0-9_.-]{1,64}$"}),
         "Only this type of task.",
     )
+}
+
+/// Returns the query parameter about projects.
+fn projects() -> Parameter {
+    let mut after = query(
+        "after",
+        json!({"type": "integer", "minimum": 0, "maximum": u64::MAX, "default": 0}),
+        "Begin after what the page before named as next.",
+    );
+    // The list of sessions has a parameter of the same name.
+    "page_after".clone_into(&mut after.0);
+    after
 }
 
 fn headers() -> [Parameter; 10] {
