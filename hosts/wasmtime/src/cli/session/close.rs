@@ -28,9 +28,9 @@ Examples:
   shared-context session summary ticket-7 --conversation chat.jsonl
   shared-context session summary ticket-7 --json | jq .summary.decisions_made
 
-Decisions, rules, open issues, the state of the work and lessons, in the words of
-the entries, of the state of rounds and of the conversation. Nothing is stored:
-`session close --remember` keeps it.")]
+Decisions, rules, open issues, the state of the work and lessons, in the words
+of the entries, of the state of rounds and of the conversation. Nothing is
+stored: `session close --remember` keeps it.")]
 pub(crate) struct SummaryArguments {
     /// The session; . is the default one
     id: SessionName,
