@@ -70,8 +70,17 @@ pub enum Cache {
     User,
     /// In a subfolder of this folder.
     Folder(PathBuf),
-    /// Nowhere: each start compiles anew, in about 0.2 s.
+    /// Nowhere: each start compiles anew, which takes seconds.
     None,
+}
+
+#[cfg(test)]
+impl Cache {
+    /// Returns the place that tests share. Each of forty tests once compiled the component for itself,
+    /// which took most of their time.
+    pub(crate) fn of_tests() -> Self {
+        Self::Folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/conformance").into())
+    }
 }
 
 impl Default for ComponentOptions {

@@ -49,7 +49,8 @@ impl Bench {
     fn new(options: &SqliteOptions, clock: Arc<dyn Clock + Send + Sync>) -> Self {
         let folder = tempdir().unwrap();
         let kv = SqliteKv::open(folder.path(), options).unwrap();
-        let component = ComponentOptions { cache: Cache::None, ..ComponentOptions::default() };
+        let component =
+            ComponentOptions { cache: Cache::of_tests(), ..ComponentOptions::default() };
         let component = Component::new(&component).unwrap();
         let records = Arc::new(Records::default());
         let engine = Engine::new(component, kv.clone(), clock, records.clone());

@@ -20,7 +20,7 @@ const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 
 fn options(folder: &Path) -> ServerOptions {
     let mut options = ServerOptions::new(folder, LOOPBACK);
-    options.component.cache = Cache::None;
+    options.component.cache = Cache::of_tests();
     options
 }
 
