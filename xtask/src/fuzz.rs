@@ -28,7 +28,7 @@ pub(crate) const CARGO_FUZZ: Tool =
     Tool { name: "cargo-fuzz", version: "0.13.2", takes: "1 to 2 minutes" };
 
 /// How many inputs CI runs of each target.
-const RUNS_IN_CI: u64 = 8_000;
+const RUNS_IN_CI: u64 = 2_000;
 /// The longest input, in bytes: a script of two dozen requests is shorter.
 const INPUT_BYTES_MAX: &str = "-max_len=8192";
 /// How long one input may take, in seconds: it takes a millisecond.

@@ -62,7 +62,7 @@ pub(crate) enum Stage {
     Api,
     /// What runs on Cloudflare, under the real workerd: conformance, kills, deployment
     Workers,
-    /// What libFuzzer finds in a few thousand inputs of each target, always the same
+    /// What libFuzzer finds in two thousand inputs of each target, always the same
     Fuzz,
     /// What third-party programs say of /mcp: the official suite, the inspector, clients
     Mcp,
