@@ -36,7 +36,7 @@ fn call(admin: &Client, request: &Value) -> Answer {
 
 /// Creates the project and adds `count` memories to be removed.
 fn create(admin: &Client, count: usize) {
-    admin.post("/v1/projects", &json!({"project_id": "shop"})).expect(201);
+    admin.send("PUT", "/v1/projects/shop", None).expect(201);
     add(admin, "first", count);
 }
 
@@ -63,8 +63,9 @@ fn memories(admin: &Client) -> u64 {
     shown["memory_count"].as_u64().unwrap()
 }
 
+/// Returns when the alarm is set to, by the clock of the test.
 fn alarm(module: &UnderTest) -> Option<u64> {
-    module.look("project/shop")["alarm"].as_u64()
+    module.events()["alarms"]["project/shop"].as_u64()
 }
 
 #[track_caller]
