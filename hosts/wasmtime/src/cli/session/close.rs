@@ -51,8 +51,8 @@ Examples:
 
 With --remember the proposals of `session summary` become memories of the
 session's project, all or those of --only. Once they are stored, the session is
-archived: it can be read, not changed. If a step fails, those before it stay, and
-the same command can be repeated: nothing is added twice.")]
+archived: it can be read, not changed. If a step fails, those before it stay,
+and the same command can be repeated: nothing is added twice.")]
 pub(crate) struct CloseArguments {
     /// The session; . is the default one
     id: SessionName,
