@@ -94,20 +94,16 @@ fn tool_sets() -> String {
 
 /// Returns the query parameters about the content of one session.
 fn session() -> [Parameter; 12] {
-    let mut after = query(
+    let after = query(
         "after",
         json!({"type": "integer", "minimum": 0, "maximum": u64::MAX}),
         "Begin after this revision.",
     );
-    // The list of sessions has a parameter of the same name.
-    "revision_after".clone_into(&mut after.0);
-    let mut prefix =
+    let prefix =
         query("prefix", of_form(PREFIX), "Only keys with this prefix, with or without its colon.");
-    // The list of sessions has a parameter of the same name.
-    "key_prefix".clone_into(&mut prefix.0);
     [
-        after,
-        prefix,
+        as_component("revision_after", after),
+        as_component("key_prefix", prefix),
         query(
             "versions",
             json!({"type": "string", "pattern": "^[0-9]{1,19}(,[0-9]{1,19})*$"}),
@@ -158,13 +154,11 @@ fn session() -> [Parameter; 12] {
 
 /// Returns the query parameters about rounds.
 fn rounds() -> [Parameter; 6] {
-    let mut after = query(
+    let after = query(
         "after",
         of_form(POSITION),
         "Begin after this delta: its round and sequence, as next_after returned them.",
     );
-    // The list of sessions has a parameter of the same name.
-    "delta_after".clone_into(&mut after.0);
     let mut path = query(
         "path",
         of_form(PATH),
@@ -172,12 +166,10 @@ fn rounds() -> [Parameter; 6] {
          place.",
     );
     path.1["example"] = json!("$.bindings.customer");
-    let mut participant =
+    let participant =
         query("participant", of_form(PARTICIPANT), "Only deltas of this participant.");
-    // Prompts have a parameter of the same name.
-    "delta_participant".clone_into(&mut participant.0);
     [
-        participant,
+        as_component("delta_participant", participant),
         query(
             "outcome",
             json!({"type": "string", "enum": Reported::ALL.map(Reported::as_str)}),
@@ -188,7 +180,7 @@ fn rounds() -> [Parameter; 6] {
             json!({"type": "string", "enum": ["full", "brief"], "default": "full"}),
             "With brief, without values and provenances.",
         ),
-        after,
+        as_component("delta_after", after),
         path,
         query(
             "round",
@@ -209,14 +201,12 @@ fn packets() -> Parameter {
 
 /// Returns the query parameter about projects.
 fn projects() -> Parameter {
-    let mut after = query(
+    let after = query(
         "after",
         json!({"type": "integer", "minimum": 0, "maximum": u64::MAX, "default": 0}),
         "Begin after what the page before named as next.",
     );
-    // The list of sessions has a parameter of the same name.
-    "page_after".clone_into(&mut after.0);
-    after
+    as_component("page_after", after)
 }
 
 fn headers() -> [Parameter; 10] {
@@ -232,15 +222,14 @@ fn headers() -> [Parameter; 10] {
         (name, parameter)
     };
     let tags = "^([*]|(W/)?\"[ !#-~]*\"( *, *(W/)?\"[ !#-~]*\")*)$";
-    let mut unless = header(
+    let unless = header(
         "If-None-Match",
         "Act only if the entry has none of these ETags; with *, only if it does not exist.",
         "*",
     );
-    // It has another meaning on GET.
-    "if_none_match_change".clone_into(&mut unless.0);
     [
-        bound(unless, tags),
+        // It has another meaning on GET.
+        bound(as_component("if_none_match_change", unless), tags),
         header(
             "Last-Event-ID",
             "The id of the last event that was read, a revision; it counts instead of since. \
@@ -291,6 +280,11 @@ fn headers() -> [Parameter; 10] {
 fn query(name: &str, schema: Value, description: &str) -> Parameter {
     let parameter =
         json!({"name": name, "in": "query", "description": description, "schema": schema});
+    (name.to_owned(), parameter)
+}
+
+/// Gives a parameter another name among the components: one of the same name means something else.
+fn as_component(name: &str, (_, parameter): Parameter) -> Parameter {
     (name.to_owned(), parameter)
 }
 
