@@ -75,11 +75,12 @@ pub enum Cache {
 }
 
 #[cfg(test)]
-impl Cache {
-    /// Returns the place that tests share. Each of forty tests once compiled the component for itself,
-    /// which took most of their time.
+impl ComponentOptions {
+    /// Returns options with a cache that tests share, those of the conformance suite too. Each of forty
+    /// tests once compiled the component for itself, which took most of their time.
     pub(crate) fn of_tests() -> Self {
-        Self::Folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/conformance").into())
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/conformance");
+        Self { cache: Cache::Folder(folder.into()), ..Self::default() }
     }
 }
 

@@ -21,11 +21,8 @@ use crate::{
     options::RECORDS_MAX,
 };
 
-static COMPONENT: LazyLock<Component> = LazyLock::new(|| Component::new(&options()).unwrap());
-
-fn options() -> ComponentOptions {
-    ComponentOptions { cache: Cache::of_tests(), ..ComponentOptions::default() }
-}
+static COMPONENT: LazyLock<Component> =
+    LazyLock::new(|| Component::new(&ComponentOptions::of_tests()).unwrap());
 
 struct NoLog;
 
@@ -108,7 +105,8 @@ fn an_instance_can_serve_many_requests() {
 
 #[test]
 fn a_request_that_takes_too_long_is_stopped() {
-    let options = ComponentOptions { time_max: Duration::from_micros(1), ..options() };
+    let options =
+        ComponentOptions { time_max: Duration::from_micros(1), ..ComponentOptions::of_tests() };
     let component = Component::new(&options).unwrap();
     let kv = with_session(MemoryKv::default());
     let long = format!(r#"{{"x":[{}0],"action":"read","key":"scope"}}"#, "0,".repeat(1 << 20));
@@ -127,7 +125,8 @@ fn waiting_for_a_processor_uses_no_request_time() {
     let kv = with_session(MemoryKv::default());
     let began = Instant::now();
     assert_eq!(ask(&COMPONENT, &host(&kv), long.as_bytes()).unwrap_err().code, "MALFORMED_REQUEST");
-    let options = ComponentOptions { time_max: began.elapsed() * 2, ..options() };
+    let options =
+        ComponentOptions { time_max: began.elapsed() * 2, ..ComponentOptions::of_tests() };
     let component = Component::new(&options).unwrap();
     thread::scope(|scope| {
         for _ in 0..16 {
@@ -141,7 +140,7 @@ fn waiting_for_a_processor_uses_no_request_time() {
 
 #[test]
 fn a_request_that_needs_too_much_memory_is_stopped() {
-    let options = ComponentOptions { memory_bytes_max: 1 << 20, ..options() };
+    let options = ComponentOptions { memory_bytes_max: 1 << 20, ..ComponentOptions::of_tests() };
     let component = Component::new(&options).unwrap();
     let kv = with_session(MemoryKv::default());
     let mut large = br#"{"action":"write","key":"scope","value":""#.to_vec();
@@ -195,7 +194,8 @@ impl Bucket for FaultyBucket {
 
 #[test]
 fn time_in_storage_uses_no_request_time() {
-    let options = ComponentOptions { time_max: Duration::from_millis(60), ..options() };
+    let options =
+        ComponentOptions { time_max: Duration::from_millis(60), ..ComponentOptions::of_tests() };
     let component = Component::new(&options).unwrap();
     let slow = FaultyKv {
         kv: with_session(MemoryKv::default()),
@@ -297,7 +297,7 @@ fn an_unknown_action_is_logged_and_does_not_fail() {
 
 #[test]
 fn more_callers_than_instances_wait_for_each_other() {
-    let options = ComponentOptions { instances_max: 2, ..options() };
+    let options = ComponentOptions { instances_max: 2, ..ComponentOptions::of_tests() };
     let component = Component::new(&options).unwrap();
     let host = host(&with_session(MemoryKv::default()));
     thread::scope(|scope| {

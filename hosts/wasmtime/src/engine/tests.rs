@@ -17,7 +17,7 @@ use tempfile::{TempDir, tempdir};
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::{Cache, ComponentOptions, SqliteOptions};
+use crate::{ComponentOptions, SqliteOptions};
 
 /// An audit log that collects its records.
 #[derive(Debug, Default)]
@@ -49,9 +49,7 @@ impl Bench {
     fn new(options: &SqliteOptions, clock: Arc<dyn Clock + Send + Sync>) -> Self {
         let folder = tempdir().unwrap();
         let kv = SqliteKv::open(folder.path(), options).unwrap();
-        let component =
-            ComponentOptions { cache: Cache::of_tests(), ..ComponentOptions::default() };
-        let component = Component::new(&component).unwrap();
+        let component = Component::new(&ComponentOptions::of_tests()).unwrap();
         let records = Arc::new(Records::default());
         let engine = Engine::new(component, kv.clone(), clock, records.clone());
         Self { engine, kv, records, folder }

@@ -12,7 +12,7 @@ use shared_context_wire::http::BODY_BYTES_MAX;
 use tempfile::tempdir;
 
 use super::*;
-use crate::Cache;
+use crate::ComponentOptions;
 
 mod live;
 
@@ -20,7 +20,7 @@ const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 
 fn options(folder: &Path) -> ServerOptions {
     let mut options = ServerOptions::new(folder, LOOPBACK);
-    options.component.cache = Cache::of_tests();
+    options.component = ComponentOptions::of_tests();
     options
 }
 
