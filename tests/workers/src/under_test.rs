@@ -155,6 +155,12 @@ impl UnderTest {
     pub fn events(&self) -> Value {
         self.tell("deeds", &json!({}))
     }
+
+    /// Returns when the alarm of `object` is set to, by the clock of the test.
+    #[track_caller]
+    pub fn alarm(&self, object: &str) -> Option<u64> {
+        self.events()["alarms"][object].as_u64()
+    }
 }
 
 impl Counts {

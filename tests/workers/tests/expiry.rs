@@ -56,7 +56,7 @@ fn expired(client: &Client) -> Vec<String> {
 }
 
 fn alarm_at(module: &UnderTest) -> Option<u64> {
-    module.events()["alarms"]["session/a"].as_u64()
+    module.alarm("session/a")
 }
 
 fn removed() {

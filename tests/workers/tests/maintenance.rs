@@ -63,9 +63,8 @@ fn memories(admin: &Client) -> u64 {
     shown["memory_count"].as_u64().unwrap()
 }
 
-/// Returns when the alarm is set to, by the clock of the test.
 fn alarm(module: &UnderTest) -> Option<u64> {
-    module.events()["alarms"]["project/shop"].as_u64()
+    module.alarm("project/shop")
 }
 
 #[track_caller]
