@@ -31,7 +31,7 @@ pub(crate) const CARGO_FUZZ: Tool =
 const RUNS_IN_CI: u64 = 2_000;
 /// The longest input, in bytes: a script of two dozen requests is shorter.
 const INPUT_BYTES_MAX: &str = "-max_len=8192";
-/// How long one input may take, in seconds: it takes a millisecond.
+/// The most seconds that one input may take; most take milliseconds.
 const TIMEOUT: &str = "-timeout=20";
 /// How much memory a target may take, in MiB.
 const MEMORY: &str = "-rss_limit_mb=2048";

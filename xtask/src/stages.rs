@@ -55,18 +55,17 @@ pub(crate) enum Stage {
     Apps,
     /// All tests: units, examples in documentation, conformance, the started program
     Test,
-    /// What runs on Spin, in an emulator: conformance, kills, the example
+    /// The Spin app in an emulator: conformance, kills, the example
     Spin,
-    /// What schemathesis and generators of clients say of the HTTP interface, by its own `OpenAPI`
-    /// document
+    /// schemathesis and generators of clients against the HTTP interface, by its own `OpenAPI` document
     Api,
-    /// What runs on Cloudflare, under the real workerd: conformance, kills, deployment
+    /// The Worker under the real workerd: conformance, kills, deployment
     Workers,
-    /// What libFuzzer finds in two thousand inputs of each target, always the same
+    /// Two thousand inputs of each fuzz target, always the same
     Fuzz,
-    /// What third-party programs say of /mcp: the official suite, the inspector, clients
+    /// Third-party programs against /mcp: the official suite, the inspector, clients
     Mcp,
-    /// What a kit of `PyPI` measures of compactions, and the examples that compact in process
+    /// A kit of `PyPI` that measures compactions, and the examples that compact in process
     Kit,
     /// Licences, banned crates, sources
     Deny,

@@ -45,7 +45,7 @@ pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()>
     let mut results = TESTS.all(workspace, &variables)?;
     variables.push(("MCP_TEST_HOST", "spin".into()));
     variables.push(("MCP_TEST_RESULTS", workspace.target.join("mcp-spin").into()));
-    // What agents' kits make of definitions depends on no host.
+    // Agents' kits read the same definitions of tools on every host.
     let skipped = ["--skip", "recipes", "--skip", "definitions"].map(OsString::from);
     results.push(mcp::check(workspace, variables, &skipped));
     host_tests::conclude(results)
