@@ -1,5 +1,5 @@
 //! Buckets in Spin's key-value store, for platforms without `SQLite`. Each bucket is one
-//! value ([`packed`]), read and written as a whole ([`store`]).
+//! value (`packed`), read and written as a whole (`store`).
 //!
 //! The store has no compare-and-set: a commit reads the revision right before it writes.
 //! If two commits do so at the same instant, the earlier one is lost. The rest of the

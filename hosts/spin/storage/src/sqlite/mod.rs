@@ -1,5 +1,5 @@
-//! Buckets in Spin's `SQLite`: their tables ([`statements`]), the interface to the
-//! database ([`sql`]), and the parameters of a commit ([`payload`]).
+//! Buckets in Spin's `SQLite`: their tables (`statements`), the interface to the
+//! database (`sql`), and the parameters of a commit (`payload`).
 //!
 //! No transaction spans two statements, because libSQL servers execute each one
 //! separately. So each read also returns the bucket's revision, and reports that the
