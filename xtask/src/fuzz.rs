@@ -21,14 +21,17 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 
 use self::report::Report;
-use crate::{cargo_tool::Tool, console, process, workspace::Workspace};
+use crate::{
+    cargo_tool::Tool,
+    console, process,
+    requirements::{self, Requirement},
+    workspace::Workspace,
+};
 
 /// What builds the targets.
 pub(crate) const CARGO_FUZZ: Tool =
     Tool { name: "cargo-fuzz", version: "0.13.2", takes: "1 to 2 minutes" };
 
-/// How many inputs CI runs of each target.
-const RUNS_IN_CI: u64 = 2_000;
 /// The longest input, in bytes: a script of two dozen requests is shorter.
 const INPUT_BYTES_MAX: &str = "-max_len=8192";
 /// The most seconds that one input may take; most take milliseconds.
@@ -93,6 +96,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         }
         return Ok(());
     }
+    requirements::ensure([Requirement::CppCompiler])?;
     if let Some(input) = &options.reproduce {
         let [target] = options.targets[..] else {
             bail!("--reproduce runs one input of one target: name the target");
@@ -107,11 +111,6 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let all = Target::value_variants();
     Bench::build(workspace)?
         .fuzz(if options.targets.is_empty() { all } else { &options.targets }, enough)
-}
-
-/// Runs what CI does of it: always the same inputs, and few.
-pub(crate) fn smoke(workspace: &Workspace) -> Result<()> {
-    Bench::build(workspace)?.fuzz(Target::value_variants(), Enough::Runs(RUNS_IN_CI))
 }
 
 impl Target {

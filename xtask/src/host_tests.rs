@@ -44,6 +44,11 @@ impl HostTests {
         Ok(results)
     }
 
+    /// Returns the names of the hosts in [`Self::targets`], as names of tests start with them.
+    fn hosts(&self) -> impl Iterator<Item = &'static str> {
+        self.targets.iter().filter_map(|it| it.split_inclusive("::").next())
+    }
+
     /// Runs what `arguments` choose: names of files of tests and parts of names of tests,
     /// or parts of names of the conformance suite if the first begins with a target.
     pub(crate) fn chosen(
@@ -54,7 +59,7 @@ impl HostTests {
     ) -> Result<()> {
         let compiled = compile::all(workspace)?;
         let first = arguments.first().map(|it| it.to_string_lossy()).unwrap_or_default();
-        if self.targets.iter().any(|it| first.starts_with(it)) {
+        if self.hosts().any(|it| first.starts_with(it)) {
             return suite(workspace, &compiled, variables, arguments);
         }
         let files: Vec<_> = compiled.files_of(workspace, self.folder).collect();
@@ -118,6 +123,12 @@ mod tests {
         assert_eq!(choose(&["kill"]), (vec!["kill".into()], vec![]));
         assert_eq!(choose(&["kill", "tied"]), (vec!["kill".into()], vec!["tied".into()]));
         assert_eq!(choose(&["tied"]), (vec!["race".into(), "kill".into()], vec!["tied".into()]));
+    }
+
+    #[test]
+    fn any_case_of_a_host_can_be_chosen() {
+        let tests = HostTests { folder: "tests/a", targets: &["spin::", "jco::store/"] };
+        assert_eq!(tests.hosts().collect::<Vec<_>>(), ["spin::", "jco::"]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod compile;
 mod component;
 mod console;
 mod debian;
+mod doc;
 mod fuzz;
 mod host_tests;
 mod jco;
@@ -46,6 +47,9 @@ use clap::{Parser, Subcommand};
 use crate::{requirements::Requirement, stages::Selection, workspace::Workspace};
 
 fn main() -> ExitCode {
+    if doc::is_asked_to_stand_in() {
+        return doc::stand_in();
+    }
     match run(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

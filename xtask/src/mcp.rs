@@ -36,6 +36,19 @@ pub(crate) const PYPI_AGENTS: pypi::Pins = pypi::Pins {
     does: PYPI.does,
 };
 
+/// Tests the host `name`, which `variables` describe. Leaves out what agents' kits read of
+/// `/mcp`: the definitions of tools, which are the same on every host.
+pub(crate) fn check_host(
+    workspace: &Workspace,
+    name: &str,
+    mut variables: Vec<(&str, OsString)>,
+) -> Result<()> {
+    variables.push(("MCP_TEST_HOST", name.into()));
+    variables.push(("MCP_TEST_RESULTS", workspace.target.join(format!("mcp-{name}")).into()));
+    let skipped = ["--skip", "recipes", "--skip", "definitions"].map(OsString::from);
+    check(workspace, variables, &skipped)
+}
+
 /// Installs the programs, builds all and runs the tests; `arguments` name tests, and
 /// `variables` say at what else than the server.
 pub(crate) fn check(

@@ -17,7 +17,8 @@ use crate::{
     cargo_deny::{self, CARGO_DENY},
     compile, component,
     console::{self, Outcome},
-    fuzz::{self, CARGO_FUZZ},
+    doc,
+    fuzz::CARGO_FUZZ,
     host_tests, kit, mcp, process, program,
     requirements::{self, Requirement},
     side_by_side, spin, tidy, wasm_target, worker, workerd,
@@ -61,8 +62,6 @@ pub(crate) enum Stage {
     Api,
     /// The Worker under the real workerd: conformance, kills, deployment
     Workers,
-    /// Two thousand inputs of each fuzz target, always the same
-    Fuzz,
     /// Third-party programs against /mcp: the official suite, the inspector, clients
     Mcp,
     /// A kit of `PyPI` that measures compactions, and the examples that compact in process
@@ -120,16 +119,12 @@ impl Stage {
                     [process::run(&mut tests), program::test_native(workspace, &compiled)];
                 host_tests::conclude(results.into())
             }
-            Self::Fuzz => fuzz::smoke(workspace),
             Self::Api => api::check(workspace, &[]),
             Self::Mcp => mcp::check(workspace, Vec::new(), &[]),
             Self::Kit => kit::check(workspace),
             Self::Workers => workerd::check(workspace, &[]),
             Self::Spin => spin::check::check(workspace, &[]),
-            Self::Doc => {
-                let mut doc = cargo(&["doc", "--no-deps"]);
-                process::run(doc.args(workspace.products()).env("RUSTDOCFLAGS", "--deny warnings"))
-            }
+            Self::Doc => doc::check(workspace),
             Self::Deny => cargo_deny::check(workspace, selection.advisories),
         }
     }
@@ -137,11 +132,12 @@ impl Stage {
     /// Returns the stages without which it cannot succeed.
     pub(crate) fn needs(self) -> &'static [Self] {
         match self {
-            Self::Setup | Self::Tidy | Self::Fmt | Self::Fuzz | Self::Deny => &[],
+            Self::Setup | Self::Tidy | Self::Fmt | Self::Deny => &[],
             Self::Build => &[Self::Setup],
             // The crates of the host hold the component.
-            Self::Compile | Self::Apps | Self::Doc => &[Self::Setup, Self::Build],
+            Self::Compile | Self::Apps => &[Self::Setup, Self::Build],
             Self::Test
+            | Self::Doc
             | Self::Spin
             | Self::Api
             | Self::Workers
@@ -154,8 +150,6 @@ impl Stage {
     /// Returns the stages that it does not need, but would only wait for.
     pub(crate) fn follows(self) -> &'static [Self] {
         match self {
-            // Cargo compiles one thing at a time in the target folder.
-            Self::Doc => &[Self::Compile],
             // They would build the same.
             Self::Spin | Self::Workers => &[Self::Apps],
             _ => &[],
@@ -166,7 +160,6 @@ impl Stage {
     fn requirements(self) -> &'static [Requirement] {
         match self {
             Self::Apps => &[Requirement::Npm],
-            Self::Fuzz => &[Requirement::CppCompiler],
             Self::Api | Self::Kit | Self::Mcp | Self::Workers | Self::Spin => {
                 &[Requirement::Npm, Requirement::Python]
             }
@@ -192,6 +185,15 @@ impl Stage {
 /// The crates that hold the rules, whose tests take seconds.
 const RULES: [&str; 3] = ["shared-context-core", "shared-context-codec", "shared-context-wire"];
 
+/// The crates of which nothing but a WebAssembly module is made.
+const FOR_WASM: [&str; 5] = [
+    "shared-context-cloudflare",
+    "shared-context-component",
+    "shared-context-context",
+    "shared-context-spin-front",
+    "shared-context-spin-storage",
+];
+
 /// Brings what this repository needs.
 pub(crate) fn setup(workspace: &Workspace) -> Result<()> {
     wasm_target::ensure(workspace)?;
@@ -199,11 +201,11 @@ pub(crate) fn setup(workspace: &Workspace) -> Result<()> {
     CARGO_FUZZ.ensure(workspace).map(drop)
 }
 
-/// Lints the libraries as they are without tests. [`compile::all`] leaves some out: only
-/// the linker of WebAssembly accepts the names that they export.
+/// Lints the libraries that [`compile::all`] compiles only with their tests: the linker of
+/// WebAssembly alone accepts the names that they export.
 fn lint_libraries(workspace: &Workspace) -> Result<()> {
     let mut clippy = workspace.cargo();
-    clippy.arg("clippy").args(workspace.products());
+    clippy.arg("clippy").args(FOR_WASM.iter().flat_map(|it| ["--package", it]));
     process::run(clippy.args(["--lib", "--", "--deny", "warnings"]))
 }
 
@@ -333,7 +335,7 @@ mod tests {
     fn a_stage_brings_what_it_needs() {
         use Stage::{Build, Compile, Doc, Setup, Spin, Test, Tidy};
 
-        assert_eq!(stages(&[Doc]), [Setup, Build, Doc]);
+        assert_eq!(stages(&[Doc]), [Setup, Build, Compile, Doc]);
         assert_eq!(stages(&[Spin, Test]), [Setup, Build, Compile, Test, Spin]);
         assert_eq!(stages(&[Tidy]), [Tidy]);
     }

@@ -15,7 +15,9 @@ use crate::{
     workspace::Workspace,
 };
 
-const TESTS: HostTests = HostTests { folder: "tests/workers", targets: &["workerd::", "jco::"] };
+/// jco transpiles the component whole: the cases of the store show that it runs.
+const TESTS: HostTests =
+    HostTests { folder: "tests/workers", targets: &["workerd::", "jco::store/"] };
 /// The least version of Node that wrangler runs on.
 const NODE_MIN: (u32, u32) = (22, 12);
 
@@ -29,10 +31,7 @@ pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()>
         return TESTS.chosen(workspace, &variables, arguments);
     }
     let mut results = TESTS.all(workspace, &variables)?;
-    let mut of_mcp = variables;
-    of_mcp.push(("MCP_TEST_HOST", "workerd".into()));
-    of_mcp.push(("MCP_TEST_RESULTS", workspace.target.join("mcp-workerd").into()));
-    results.push(mcp::check(workspace, of_mcp, &[]));
+    results.push(mcp::check_host(workspace, "workerd", variables));
     results.push(dry_run(workspace));
     host_tests::conclude(results)
 }

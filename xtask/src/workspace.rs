@@ -70,13 +70,6 @@ impl Workspace {
         process::cargo(&self.root)
     }
 
-    /// Returns cargo's arguments for the packages that users get: not tests and tools.
-    pub(crate) fn products(&self) -> Vec<&str> {
-        let folders = ["components/", "hosts/"];
-        let is_product = |it: &&Package| folders.iter().any(|at| it.manifest.starts_with(at));
-        self.packages.iter().filter(is_product).flat_map(|it| ["--package", &it.name]).collect()
-    }
-
     /// Returns the built component.
     pub(crate) fn component(&self) -> PathBuf {
         self.target.join("component/shared-context.wasm")

@@ -1,5 +1,6 @@
-//! What one more action costs: a copy of core, codec and wire is given a small one, built,
-//! and asked for it.
+//! What one more action costs: a copy of core, codec and wire is given a small one. To build it and
+//! ask for the action takes minutes: `SHARED_CONTEXT_ONE_MORE_ACTION=build cargo test -p xtask --test
+//! one_more_action`.
 //!
 //! It used to take 28 files. Descriptions that are made (`describe.json`, `openapi.json`)
 //! and tests do not count.
@@ -78,6 +79,9 @@ const ROUTE: &[Edit] = &[(
     "        at Get \"/rounds/count\" -> 200;\n",
 )];
 
+/// The variable that has the copy built.
+const BUILD: &str = "SHARED_CONTEXT_ONE_MORE_ACTION";
+
 /// What is asked of the copy.
 const QUESTION: &str = r##"
 mod one_more {
@@ -96,6 +100,32 @@ mod one_more {
 
 #[test]
 fn one_more_action_takes_four_files_and_its_route_none_more() {
+    let copy = written();
+    if env::var_os(BUILD).is_some() {
+        build_and_ask(&copy);
+    }
+}
+
+/// Builds the copy and asks for the action.
+fn build_and_ask(copy: &Path) {
+    let tests = copy.join("components/wire/tests/http/main.rs");
+    fs::write(&tests, fs::read_to_string(&tests).unwrap() + QUESTION).unwrap();
+    let target = root().join("target/one-more-action-build");
+    let built = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()))
+        .args(["test", "--quiet", "--offline", "--package", "shared-context-wire"])
+        .args(["--test", "http", "one_more"])
+        .current_dir(copy)
+        .env("CARGO_TARGET_DIR", target)
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .output()
+        .unwrap();
+    let told = [built.stdout, built.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+    assert!(built.status.success(), "{}", told.join("\n"));
+    assert!(told.join("").contains("1 passed"), "{}", told.join("\n"));
+}
+
+/// Writes the action and its route into a copy, counts the files, and returns the copy's folder.
+fn written() -> PathBuf {
     let copy = copied();
     let mut touched = BTreeSet::new();
     for (path, before, lines) in ACTION {
@@ -107,20 +137,7 @@ fn one_more_action_takes_four_files_and_its_route_none_more() {
         edit(&copy, path, before, lines);
         assert!(touched.contains(path), "its route takes {path} besides");
     }
-    let tests = copy.join("components/wire/tests/http/main.rs");
-    fs::write(&tests, fs::read_to_string(&tests).unwrap() + QUESTION).unwrap();
-    let target = root().join("target/one-more-action-build");
-    let built = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()))
-        .args(["test", "--quiet", "--offline", "--package", "shared-context-wire"])
-        .args(["--test", "http", "one_more"])
-        .current_dir(&copy)
-        .env("CARGO_TARGET_DIR", target)
-        .env("CARGO_PROFILE_DEV_DEBUG", "0")
-        .output()
-        .unwrap();
-    let told = [built.stdout, built.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
-    assert!(built.status.success(), "{}", told.join("\n"));
-    assert!(told.join("").contains("1 passed"), "{}", told.join("\n"));
+    copy
 }
 
 /// Returns a workspace of core, codec and wire as they are.

@@ -43,11 +43,7 @@ pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()>
         return TESTS.chosen(workspace, &variables, arguments);
     }
     let mut results = TESTS.all(workspace, &variables)?;
-    variables.push(("MCP_TEST_HOST", "spin".into()));
-    variables.push(("MCP_TEST_RESULTS", workspace.target.join("mcp-spin").into()));
-    // Agents' kits read the same definitions of tools on every host.
-    let skipped = ["--skip", "recipes", "--skip", "definitions"].map(OsString::from);
-    results.push(mcp::check(workspace, variables, &skipped));
+    results.push(mcp::check_host(workspace, "spin", variables));
     host_tests::conclude(results)
 }
 
