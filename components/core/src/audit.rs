@@ -5,9 +5,11 @@ use std::{collections::BTreeMap, fmt};
 
 use crate::{
     Error,
+    handoffs::HandoffId,
     key::{Key, Label, Line},
     kv::Revision,
     memories::MemoryId,
+    outline::Marker,
     participant::Participant,
     pattern::ParticipantPattern,
     scope::Scope,
@@ -50,17 +52,30 @@ impl Subject {
         Self(address.to_owned())
     }
 
+    /// Creates the name of a handoff: its id.
+    pub(crate) fn handoff(id: HandoffId) -> Self {
+        Self(id.to_string())
+    }
+
     /// Creates the name of a memory: its id.
     pub(crate) fn memory(id: MemoryId) -> Self {
         Self(id.to_string())
     }
 
-    /// Parses a name: a label, or a pattern of participants.
+    /// Creates the name of a section: its marker.
+    pub(crate) fn section(marker: &Marker) -> Self {
+        Self(marker.to_string())
+    }
+
+    /// Parses a name: a label, a marker, or a pattern of participants.
     ///
     /// # Errors
     ///
     /// [`Error::Malformed`] if `text` is neither.
     pub fn parse(text: &str) -> Result<Self, Error> {
+        if text.starts_with('§') {
+            return Marker::parse(text).map(|it| Self::section(&it));
+        }
         match ParticipantPattern::parse(text) {
             Ok(it) => Ok(Self(it.as_str().to_owned())),
             Err(_) => Label::parse(text).map(Self::from),
@@ -207,6 +222,32 @@ audit_actions! {
     DeleteMemory "delete_memory": Notice, Entry;
     /// Replaced what a memory says by its digest.
     RedactMemory "redact_memory": Notice, Entry;
+    /// Wrote a section of the outline.
+    PutSection "put_section": Info, Entry;
+    /// Removed a section.
+    DeleteSection "delete_section": Notice, Entry;
+    /// Replaced the content of a section by its digest.
+    RedactSection "redact_section": Notice, Entry;
+    /// Acquired a section, or received it.
+    AcquireSection "acquire": Info, Entry;
+    /// Prolonged a lease.
+    RenewLease "renew": Info, Entry;
+    /// Gave a section back.
+    ReleaseSection "release": Info, Entry;
+    /// A lease ended by the clock.
+    ExpireLease "expire_lease": Notice, Entry;
+    /// Changed the coordination state.
+    Coordinate "coordinate": Info, Entry;
+    /// Offered a handoff.
+    OfferHandoff "offer_handoff": Info, Entry;
+    /// Accepted a handoff, which transfers ownership.
+    AcceptHandoff "accept_handoff": Info, Entry;
+    /// Declined a handoff, or withdrew it.
+    DeclineHandoff "decline_handoff": Info, Entry;
+    /// Transferred ownership without the former owner.
+    TakeOver "take_over": Notice, Entry;
+    /// Replaced the package of a handoff by its digest.
+    RedactHandoff "redact_handoff": Notice, Entry;
     /// Made the project read-only.
     ArchiveProject "archive_project": Notice, Entry;
     /// Created the project.

@@ -58,6 +58,10 @@ pub enum Code {
     PacketNotFound,
     /// See [`Error::MemoryNotFound`].
     MemoryNotFound,
+    /// See [`Error::SectionNotFound`].
+    SectionNotFound,
+    /// See [`Error::HandoffNotFound`].
+    HandoffNotFound,
     /// See [`Error::KeyNotFound`].
     KeyNotFound,
     /// See [`RoundError::PathNotFound`].
@@ -68,6 +72,8 @@ pub enum Code {
     TokenizerUnavailable,
     /// See [`Error::ValueTooLarge`].
     ValueTooLarge,
+    /// See [`Error::SectionTooLarge`].
+    SectionTooLarge,
     /// See [`Error::SensitiveValue`].
     SensitiveValue,
     /// See [`Error::BudgetTooSmall`] and [`Error::PacketTooSmall`].
@@ -80,6 +86,12 @@ pub enum Code {
     SupersedesItself,
     /// See [`Error::MemoryArchived`].
     MemoryArchived,
+    /// See [`Error::NotOwner`].
+    NotOwner,
+    /// See [`Error::LeaseExpired`].
+    LeaseExpired,
+    /// See [`Error::HandoffSettled`].
+    HandoffSettled,
     /// See [`Error::VersionConflict`] and [`Error::MemoryConflict`].
     VersionConflict,
     /// See [`RoundError::IdentityConflict`].
@@ -103,7 +115,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 52] = [
         Self::Unauthenticated,
         Self::MalformedRequest,
         Self::InvalidKey,
@@ -130,17 +142,23 @@ impl Code {
         Self::MissingNotFound,
         Self::PacketNotFound,
         Self::MemoryNotFound,
+        Self::SectionNotFound,
+        Self::HandoffNotFound,
         Self::KeyNotFound,
         Self::PathNotFound,
         Self::PathExists,
         Self::TokenizerUnavailable,
         Self::ValueTooLarge,
+        Self::SectionTooLarge,
         Self::SensitiveValue,
         Self::BudgetTooSmall,
         Self::TargetUnreachable,
         Self::FeedbackGiven,
         Self::SupersedesItself,
         Self::MemoryArchived,
+        Self::NotOwner,
+        Self::LeaseExpired,
+        Self::HandoffSettled,
         Self::VersionConflict,
         Self::IdentityConflict,
         Self::StoreFull,
@@ -183,7 +201,12 @@ impl Code {
             Self::PacketNotFound => "PACKET_NOT_FOUND",
             Self::PacketLimit => "PACKET_LIMIT",
             Self::MemoryNotFound => "MEMORY_NOT_FOUND",
+            Self::SectionNotFound => "SECTION_NOT_FOUND",
             Self::MemoryArchived => "MEMORY_ARCHIVED",
+            Self::NotOwner => "NOT_OWNER",
+            Self::LeaseExpired => "LEASE_EXPIRED",
+            Self::HandoffNotFound => "HANDOFF_NOT_FOUND",
+            Self::HandoffSettled => "HANDOFF_SETTLED",
             Self::MemoryLimit => "MEMORY_LIMIT",
             Self::SupersedesItself => "SUPERSEDES_ITSELF",
             Self::FeedbackGiven => "FEEDBACK_GIVEN",
@@ -192,6 +215,7 @@ impl Code {
             Self::PathNotFound => "PATH_NOT_FOUND",
             Self::PathExists => "PATH_EXISTS",
             Self::ValueTooLarge => "VALUE_TOO_LARGE",
+            Self::SectionTooLarge => "SECTION_TOO_LARGE",
             Self::SensitiveValue => "SENSITIVE_VALUE",
             Self::BudgetTooSmall => "BUDGET_TOO_SMALL",
             Self::TargetUnreachable => "TARGET_UNREACHABLE",
@@ -237,7 +261,12 @@ impl Code {
             Self::PacketNotFound => "there is no such packet, or no longer",
             Self::PacketLimit => "the session keeps no more packets",
             Self::MemoryNotFound => "there is no such memory, or no longer",
+            Self::SectionNotFound => "there is no such section, or no longer",
             Self::MemoryArchived => "the memory is archived: another one replaced it, or it is old",
+            Self::NotOwner => "another participant owns the section, or nobody",
+            Self::LeaseExpired => "the caller lost sections that it owned",
+            Self::HandoffNotFound => "there is no such handoff, or no longer",
+            Self::HandoffSettled => "the handoff was accepted, was declined or has expired",
             Self::MemoryLimit => "the project keeps no more memories",
             Self::SupersedesItself => "the memory would replace itself",
             Self::FeedbackGiven => "this version of the packet has feedback already",
@@ -246,6 +275,7 @@ impl Code {
             Self::PathExists => "the state has this place already, with another value",
             Self::TokenizerUnavailable => "this host cannot count tokens as the session does",
             Self::ValueTooLarge => "the value is over the limit of one entry",
+            Self::SectionTooLarge => "the content is over the limit of its level",
             Self::SensitiveValue => "the value looks like a secret or personal data",
             Self::BudgetTooSmall => "what must be shown does not fit the budget",
             Self::TargetUnreachable => "what must be kept is over the target",

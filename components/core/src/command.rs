@@ -6,11 +6,11 @@
 use crate::{
     Error, compact,
     config::{Config, ConfigChange, ProjectConfig},
-    context,
+    context, handoffs,
     key::{Key, Label, Line, Prefix, RequestId},
     kv::Revision,
     memories::{self, summary::SummarizeSession},
-    packets,
+    ownership, packets,
     participant::Participant,
     pattern::KeyPattern,
     portable::{Portable, PortableProject},
@@ -198,7 +198,7 @@ pub enum ProjectCommand {
     },
     /// Exports a page of the project as a portable document.
     Export {
-        /// The number of the last memory of the page before; 0 for the first page.
+        /// The place where the page before ended; 0 for the first page.
         after: u64,
     },
     /// Imports a page of a portable document: the first creates the project.
@@ -215,6 +215,10 @@ pub enum ProjectCommand {
     },
     /// An operation on memories.
     Memories(memories::Command),
+    /// An operation on the outline.
+    Outline(ownership::Command),
+    /// An operation on handoffs.
+    Handoffs(handoffs::Command),
 }
 
 /// A write of one entry.

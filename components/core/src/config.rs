@@ -117,7 +117,8 @@ impl PacketConfigChange {
 }
 
 /// The names of the sets of tools.
-pub const TOOL_SETS: [&str; 4] = ["shared_context", "delta_rounds", "context_packets", "memories"];
+pub const TOOL_SETS: [&str; 5] =
+    ["shared_context", "delta_rounds", "context_packets", "memories", "outline"];
 
 /// The amount of history, snapshots and changes that a session retains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,8 @@ pub(crate) enum Decision {
     Answer(Outcome),
     /// A change: commit `changes`, then return `outcome` and log `records`.
     Change { changes: Vec<Change>, outcome: Outcome, records: Vec<AuditRecord> },
+    /// A rejection that is recorded: commit `changes`, then return `error` and log `records`.
+    Reject { changes: Vec<Change>, error: Error, records: Vec<AuditRecord> },
 }
 
 /// Rejects every caller except the admin.

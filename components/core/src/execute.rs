@@ -3,7 +3,7 @@
 //!
 //! Only this module opens buckets and commits; `session` and `project` read. Invariants:
 //! a command commits at most once. After an error nothing has changed, except after
-//! [`Error::InDoubt`]. Only committed changes are logged.
+//! [`Error::InDoubt`], and that [`Error::LeaseExpired`] is not returned again. Only committed changes are logged.
 
 use crate::{
     Error,
@@ -26,7 +26,7 @@ const ATTEMPTS_MAX: u32 = 16;
 /// # Errors
 ///
 /// The first error that applies, in the order of [`Code::ALL`](crate::Code::ALL). After
-/// any error except [`Error::InDoubt`] nothing has changed.
+/// any error except [`Error::InDoubt`] nothing that was asked for has changed.
 pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     ports: &Ports<'_, K, C, L, T>,
     scope: &Scope,
@@ -49,23 +49,23 @@ pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
                     .decide(command)
             }
         };
-        match decided {
-            Err(Error::Overtaken) => {}
+        let (changes, result, records) = match decided {
+            Err(Error::Overtaken) => continue,
             Err(error) => return Err(error),
             Ok(Decision::Answer(outcome)) => return Ok(outcome),
-            Ok(Decision::Change { changes, outcome, records }) => {
-                match bucket.commit(read_at, changes) {
-                    Ok(_) => {
-                        for record in &records {
-                            ports.log.record(record);
-                        }
-                        return Ok(outcome);
-                    }
-                    Err(CommitError::Conflict) => {}
-                    Err(CommitError::Unchanged(err)) => return Err(Error::Unstored(err)),
-                    Err(CommitError::Failed(err)) => return Err(Error::InDoubt(err)),
+            Ok(Decision::Change { changes, outcome, records }) => (changes, Ok(outcome), records),
+            Ok(Decision::Reject { changes, error, records }) => (changes, Err(error), records),
+        };
+        match bucket.commit(read_at, changes) {
+            Ok(_) => {
+                for record in &records {
+                    ports.log.record(record);
                 }
+                return result;
             }
+            Err(CommitError::Conflict) => {}
+            Err(CommitError::Unchanged(err)) => return Err(Error::Unstored(err)),
+            Err(CommitError::Failed(err)) => return Err(Error::InDoubt(err)),
         }
     }
     Err(Error::Overtaken)

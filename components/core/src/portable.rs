@@ -5,11 +5,15 @@
 use std::collections::BTreeMap;
 
 use crate::{
+    budget::Omission,
     config::{Config, ProjectConfig},
     context::kept::KeptContext,
+    handoffs::Handoff,
     key::Key,
     kv::Revision,
     memories::{DecisionId, Memory, Origins, SessionUse, Use},
+    outline::{Section, SectionVersion},
+    ownership::CoordinationState,
     packets::kept::KeptPackets,
     rounds::RoundHistory,
     scope::{ProjectId, SessionId},
@@ -53,6 +57,9 @@ pub struct Portable {
 }
 
 /// A page of an exported project. Most projects have one.
+///
+/// All that an export carries has a place: a memory its number, then the sections follow one after the
+/// other, then the handoffs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortableProject {
     /// The id of the exported project.
@@ -73,14 +80,24 @@ pub struct PortableProject {
     pub last_decision: Option<DecisionId>,
     /// How many sessions ever worked on it.
     pub session_count: u32,
+    /// How many sections all pages have.
+    pub section_count: u32,
+    /// How many handoffs all pages have.
+    pub handoff_count: u32,
     /// What sessions did, by their ids; in the first page.
     pub sessions: Vec<PortableSession>,
-    /// The number of the last memory of the page before; 0 in the first page.
+    /// What its team coordinates, if it ever did; in the first page.
+    pub coordination: Option<CoordinationState>,
+    /// The place where the page before ended; 0 in the first page.
     pub after: u64,
-    /// The number after which the next page begins; `None` in the last page.
+    /// The place after which the next page begins; `None` in the last page.
     pub next: Option<u64>,
     /// Its memories, by their numbers.
     pub memories: Vec<PortableMemory>,
+    /// Its sections, by the bytes of their markers.
+    pub sections: Vec<PortableSection>,
+    /// Its handoffs, by their numbers.
+    pub handoffs: Vec<PortableHandoff>,
 }
 
 /// An exported memory.
@@ -92,6 +109,28 @@ pub struct PortableMemory {
     pub uses: Use,
     /// Its earlier versions, the oldest first.
     pub versions: Vec<Memory>,
+}
+
+/// An exported section.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortableSection {
+    /// The section.
+    pub section: Section,
+    /// Its content; empty if it was redacted.
+    pub content: String,
+    /// Its earlier versions, the oldest first.
+    pub versions: Vec<SectionVersion>,
+}
+
+/// An exported handoff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortableHandoff {
+    /// The handoff, which is no longer open.
+    pub handoff: Handoff,
+    /// Its package as canonical JSON; `None` if it was redacted.
+    pub package: Option<String>,
+    /// What did not fit the package.
+    pub omitted: Vec<Omission>,
 }
 
 /// A session that worked on an exported project.

@@ -5,10 +5,11 @@ use crate::{
     compact,
     config::{Config, ProjectConfig},
     context::{self, RenderedContext},
+    handoffs,
     key::{Key, Label},
     kv::Revision,
     memories::{self, SessionUse, summary::SessionSummary},
-    packets,
+    ownership, packets,
     portable::{Portable, PortableProject},
     prompt::Rendered,
     rounds,
@@ -109,6 +110,10 @@ pub enum Reply {
     ProjectSessions(ProjectSessions),
     /// The reply to `ProjectCommand::Memories`.
     Memories(memories::Reply),
+    /// The reply to `ProjectCommand::Outline`.
+    Outline(ownership::Reply),
+    /// The reply to `ProjectCommand::Handoffs`.
+    Handoffs(handoffs::Reply),
 }
 
 /// The metadata of a project.
@@ -127,7 +132,7 @@ pub struct ProjectInfo {
     pub changed_at: Timestamp,
     /// True if the project is read-only.
     pub is_archived: bool,
-    /// The number of the last memory of an unfinished import, which goes on after it.
+    /// The place where the last page of an unfinished import ended; it goes on after it.
     pub imported_until: Option<u64>,
     /// The configuration.
     pub config: ProjectConfig,

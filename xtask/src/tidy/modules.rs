@@ -40,8 +40,17 @@ const RESERVED: &[Reserved] = &[
     Reserved {
         words: &["serde_json"],
         path: CORE,
-        modules: &["canonical", "rounds", "assembly", "kept", "packets", "summary"],
-        why: "the core knows no JSON but the state of rounds, envelopes, packets and the lists in \
+        modules: &[
+            "canonical",
+            "rounds",
+            "assembly",
+            "kept",
+            "packets",
+            "summary",
+            "package",
+            "material",
+        ],
+        why: "the core knows no JSON but the state of rounds, envelopes, packets, packages and the lists in \
               entries: that is the codec's",
     },
     Reserved {

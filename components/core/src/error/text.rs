@@ -5,6 +5,7 @@ use std::fmt;
 use super::StoreLimit;
 use crate::{
     key::{self, Key},
+    time::Timestamp,
     tokens::Tokens,
 };
 
@@ -30,6 +31,50 @@ pub(super) fn invalid_key(f: &mut fmt::Formatter<'_>, key: &str, has_prefix: boo
 pub(super) fn absent(f: &mut fmt::Formatter<'_>, kind: &str, id: &str) -> fmt::Result {
     let shown: String = id.chars().take(140).collect();
     write!(f, "there is no {kind} {shown:?}; ask the operator to create it")
+}
+
+/// Writes that the content of a section exceeds the limit of its level.
+pub(super) fn section_too_large(
+    f: &mut fmt::Formatter<'_>,
+    level: u8,
+    tokens: Tokens,
+    bytes: usize,
+) -> fmt::Result {
+    match level {
+        1 => {
+            write!(f, "the content has {tokens}, level 1 has at most 1000; move details to level 2")
+        }
+        2 => {
+            write!(f, "the content has {tokens}, level 2 has at most 500; move details to level 3")
+        }
+        3 => write!(
+            f,
+            "the content has {tokens}, level 3 has at most 3000; split it, as in §3.1.1 and §3.1.2"
+        ),
+        _ => write!(
+            f,
+            "the content has {bytes} bytes, level 4 has at most 65536 inline; refer to the file with \
+             file, or split it"
+        ),
+    }
+}
+
+/// Writes that the caller does not own a section, and who does.
+pub(super) fn not_owner(
+    f: &mut fmt::Formatter<'_>,
+    marker: &str,
+    owner: Option<&(String, &'static str, String, Timestamp)>,
+) -> fmt::Result {
+    let Some((owner, kind, reason, expires_at)) = owner else {
+        return write!(f, "nobody owns section {marker}; acquire it first");
+    };
+    write!(f, "section {marker} is owned by {owner} ({kind}) until {expires_at}")?;
+    if !reason.is_empty() {
+        write!(f, ", for: {reason}")?;
+    }
+    f.write_str(
+        "; wait until then, ask the owner to release it, or let the orchestrator transfer it",
+    )
 }
 
 /// Writes that a packet was altered, and where.

@@ -94,6 +94,14 @@ impl Content {
         self.values.iter().filter_map(|(place, value)| Some((rules.get(*place)?, value)))
     }
 
+    /// Returns the texts of a list; none if the content has no such list.
+    pub fn texts(&self, name: &str) -> &[String] {
+        match self.members().find(|it| it.0.name == name) {
+            Some((_, Value::Texts(all))) => all,
+            _ => &[],
+        }
+    }
+
     /// Returns the severity of an issue.
     pub fn severity(&self) -> Option<Severity> {
         let is_severity = |it: &(&'static MemberRule, &Value)| it.0.holds == Holds::Severity;

@@ -89,7 +89,7 @@ impl DecisionId {
         u32::try_from(at.0 / DAY_MS).unwrap_or(u32::MAX)
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.strip_prefix("DEC-")?.split('-');
         let mut number = |digits: usize| -> Option<u32> {
             let part = parts.next().filter(|it| it.len() >= digits)?;

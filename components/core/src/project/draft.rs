@@ -9,7 +9,7 @@ use crate::{
     audit::{AuditAction, AuditRecord, Subject},
     config::REQUESTS_REMEMBERED,
     decision::Decision,
-    key::Line,
+    key::{LINE_CHARS_MAX, Line},
     kv::{Bucket, Change, Revision},
     memories::{
         Memory, Use, VERSIONS_KEPT,
@@ -18,6 +18,7 @@ use crate::{
         signature::{self, Segment},
     },
     order,
+    outline::Marker,
     pattern::Participants,
     portable::{PortableMemory, PortableSession},
     record::{StoredChange, StoredEvent, change_row},
@@ -259,7 +260,31 @@ impl<'a, B: Bucket> Draft<'a, B> {
         Ok(())
     }
 
-    fn resize(&mut self, before: usize, after: usize) {
+    /// Adds a change of a row that is no memory's.
+    pub(super) fn push(&mut self, change: Change) {
+        self.changes.push(change);
+    }
+
+    /// Writes a row whose bytes count, in place of one of `before` bytes.
+    pub(super) fn put_sized(&mut self, row: String, before: usize, bytes: Vec<u8>) {
+        self.resize(before, bytes.len());
+        self.changes.push(Change::Put(row, bytes));
+    }
+
+    /// Adds an event about a section, with a line that says more; none when it is empty.
+    pub(super) fn section_event(
+        &mut self,
+        action: AuditAction,
+        marker: &Marker,
+        line: &str,
+    ) -> Result<(), Error> {
+        let line: String = line.chars().take(LINE_CHARS_MAX).collect();
+        let line = if line.is_empty() { None } else { Some(Line::parse("event", &line)?) };
+        self.event(action, Some(Subject::section(marker)), line);
+        Ok(())
+    }
+
+    pub(super) fn resize(&mut self, before: usize, after: usize) {
         let bytes = |it: usize| u64::try_from(it).unwrap_or(u64::MAX);
         let total = self.meta.totals.bytes.saturating_sub(bytes(before));
         self.meta.totals.bytes = total.saturating_add(bytes(after));
@@ -297,7 +322,25 @@ impl<'a, B: Bucket> Draft<'a, B> {
     }
 
     /// Returns the decision to commit and reply with `reply`.
-    pub(super) fn commit(mut self, reply: Reply) -> Result<Decision, Error> {
+    pub(super) fn commit(self, reply: Reply) -> Result<Decision, Error> {
+        let revision = self.open.bucket.revision().next();
+        let request = self.open.retry.as_ref().map(|it| it.row(revision, &reply)).transpose()?;
+        let (changes, records) = self.finish(request)?;
+        Ok(Decision::Change { changes, outcome: outcome(revision, reply), records })
+    }
+
+    /// Returns the decision to commit and reject the request with `error`. A retry of the request is
+    /// performed.
+    pub(super) fn reject(self, error: Error) -> Result<Decision, Error> {
+        let (changes, records) = self.finish(None)?;
+        Ok(Decision::Reject { changes, error, records })
+    }
+
+    /// Returns the rows of the commit, and its audit records.
+    fn finish(
+        mut self,
+        request: Option<(String, Vec<u8>)>,
+    ) -> Result<(Vec<Change>, Vec<AuditRecord>), Error> {
         let revision = self.open.bucket.revision().next();
         self.write_session()?;
         for (number, memory) in std::mem::take(&mut self.memories) {
@@ -320,7 +363,6 @@ impl<'a, B: Bucket> Draft<'a, B> {
         let pages = self.near.take().map(|it| it.rows()).unwrap_or_default();
         self.changes.extend(pages.into_iter().map(|(row, bytes)| Change::Put(row, bytes)));
         self.changes.push(Change::put(record::META, self.meta.encode()?));
-        let request = self.open.retry.as_ref().map(|it| it.row(revision, &reply)).transpose()?;
         let request_row = request.map(|(row, answer)| {
             self.changes.push(Change::put(row.clone(), answer));
             row
@@ -328,11 +370,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         let change = StoredChange { request_row, events: std::mem::take(&mut self.events) };
         self.changes.push(Change::put(change_row(revision), change.encode(self.open.at)?));
         self.prune(revision)?;
-        Ok(Decision::Change {
-            changes: self.changes,
-            outcome: outcome(revision, reply),
-            records: change.events.into_iter().map(|it| it.record).collect(),
-        })
+        Ok((self.changes, change.events.into_iter().map(|it| it.record).collect()))
     }
 
     /// Removes the oldest commit of the feed, and the stored reply to the oldest request.

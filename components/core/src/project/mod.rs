@@ -2,14 +2,17 @@
 //!
 //! A project outlives its sessions. `life` creates, shows, archives and deletes it, `portable`
 //! exports and imports it in pages that `page` checks, `sessions` lists who worked on it, `memories`
-//! has the commands on memories, `feed` its changes. Every change goes through `draft`.
+//! has the commands on memories, `outline` those on sections and their owners, `handoffs` those on
+//! handoffs, `feed` its changes. Every change goes through `draft`.
 
 mod check;
 mod draft;
 mod feed;
+mod handoffs;
 mod life;
 mod memories;
 mod open;
+mod outline;
 mod page;
 mod portable;
 mod record;
@@ -72,6 +75,8 @@ impl<B: Bucket> Request<'_, B> {
             ProjectCommand::Delete => it.delete(),
             ProjectCommand::Changes { since, limit } => it.changes(*since, *limit),
             ProjectCommand::Memories(command) => it.memories(command),
+            ProjectCommand::Outline(command) => it.outline(command),
+            ProjectCommand::Handoffs(command) => it.handoffs(command),
         }
     }
 }

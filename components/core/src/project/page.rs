@@ -8,6 +8,8 @@
 
 use super::{
     draft::{Draft, RECALLED_MAX, SESSIONS_MAX},
+    handoffs::{HANDOFFS_KEPT, check_handoff},
+    outline::{check_coordination, check_section},
     record::Meta,
 };
 use crate::{
@@ -19,6 +21,7 @@ use crate::{
         check_status, check_title, checked_tags,
     },
     order,
+    outline::SECTIONS_MAX,
     portable::{AHEAD_MS_MAX, NUMBER_MAX, PortableMemory, PortableProject},
     row,
     time::Timestamp,
@@ -41,7 +44,7 @@ pub(super) fn digest(it: &PortableProject) -> Result<[u8; 16], Error> {
     let origins = it.origins.all().iter().map(|(first, text)| format!("{first} {text},"));
     let decision = it.last_decision.map_or_else(String::new, |it| it.to_string());
     row::digest(&format!(
-        "{}/{}/{}/{}/{}/{}/{}/{decision}/{}/{}",
+        "{}/{}/{}/{}/{}/{}/{}/{decision}/{}/{}/{}/{}",
         it.project,
         it.revision.0,
         it.is_archived,
@@ -51,6 +54,8 @@ pub(super) fn digest(it: &PortableProject) -> Result<[u8; 16], Error> {
         it.last_memory,
         it.session_count,
         origins.collect::<String>(),
+        it.section_count,
+        it.handoff_count,
     ))
 }
 
@@ -109,10 +114,50 @@ pub(super) fn check(it: &PortableProject, now: Timestamp) -> Result<(), Error> {
         last = number;
         check_memory(it, one)?;
     }
-    if it.next.is_some_and(|next| next < last || next <= it.after || next > it.last_memory) {
-        return Err(invalid("next is not after the last memory of the page"));
+    check_others(it, last)
+}
+
+/// Validates what follows the memories, and that the page has all between `after` and `next`. `last` is
+/// the number of its last memory.
+fn check_others(it: &PortableProject, last: u64) -> Result<(), Error> {
+    let (sections, handoffs) = (u64::from(it.section_count), u64::from(it.handoff_count));
+    let most = |it: u64, most: usize| usize::try_from(it).is_ok_and(|it| it <= most);
+    if !most(sections, SECTIONS_MAX) || !most(handoffs, HANDOFFS_KEPT) {
+        return Err(invalid("it has more sections or handoffs than a project keeps"));
     }
-    Ok(())
+    let first_handoff = it.last_memory.saturating_add(sections);
+    let end = first_handoff.saturating_add(handoffs);
+    let until = it.next.unwrap_or(end);
+    if it.next.is_some_and(|next| next < last || next <= it.after || next > end) {
+        return Err(invalid("next is not after the last item of the page"));
+    }
+    let between = |first: u64, last: u64| until.min(last).saturating_sub(it.after.max(first));
+    let counts = |it: usize, count: u64| u64::try_from(it).is_ok_and(|it| it == count);
+    if !counts(it.sections.len(), between(it.last_memory, first_handoff))
+        || !counts(it.handoffs.len(), between(first_handoff, end))
+    {
+        return Err(invalid(
+            "it lacks sections or handoffs between after and next, or has too many",
+        ));
+    }
+    let markers = it.sections.iter().map(|it| it.section.marker.as_str());
+    let numbers = it.handoffs.iter().map(|it| it.handoff.id.0);
+    if !markers.clone().zip(markers.skip(1)).all(|(a, b)| a < b)
+        || !numbers.clone().zip(numbers.skip(1)).all(|(a, b)| a < b)
+    {
+        return Err(invalid("its sections or handoffs are not in their order, each once"));
+    }
+    for one in &it.sections {
+        check_section(one)?;
+    }
+    for one in &it.handoffs {
+        check_handoff(it, one)?;
+    }
+    match &it.coordination {
+        Some(_) if it.after > 0 => Err(invalid("only the first page has the coordination")),
+        Some(one) => check_coordination(one),
+        None => Ok(()),
+    }
 }
 
 /// Validates a memory with its versions.
@@ -279,5 +324,12 @@ pub(super) fn latest_time(it: &PortableProject) -> Timestamp {
         times(&it.memory).max(versions).max(it.uses.last)
     });
     let sessions = it.sessions.iter().map(|it| it.did.last_at);
-    memories.chain(sessions).max().unwrap_or_default().max(it.created_at)
+    let sections = it.sections.iter().map(|it| it.section.changed_at);
+    let handoffs = it.handoffs.iter().map(|it| match &it.handoff.settled {
+        Some((at, _)) => (*at).max(it.handoff.offered_at),
+        None => it.handoff.offered_at,
+    });
+    let coordination = it.coordination.iter().map(|it| it.changed_at);
+    let others = sessions.chain(sections).chain(handoffs).chain(coordination);
+    memories.chain(others).max().unwrap_or_default().max(it.created_at)
 }

@@ -7,6 +7,8 @@
 //!
 //! - Pages of one import are of one revision of the exported project.
 //! - An imported memory has the same ids, versions, writers, times and uses.
+//! - An imported section has the same versions, writers and times, and no owner. An imported handoff has
+//!   the same package and is not open.
 //! - Signatures and sketches are computed again.
 
 use super::{
@@ -22,15 +24,19 @@ use crate::{
     audit::AuditAction,
     decision::{Decision, require_admin},
     estimate,
-    kv::Bucket,
+    handoffs::Handoff,
+    kv::{Bucket, Change},
     memories::{DecisionId, rows},
+    outline::Section,
+    ownership::rows::{COORDINATION, encode_state},
     portable::{PortableMemory, PortableProject},
     reply::Reply,
 };
 
 /// How many rows of memories are read at once.
 const ROWS_READ: u32 = 64;
-/// How many bytes of memories a page holds, as they are stored. The last memory may exceed it.
+/// How many bytes of memories, sections and handoffs a page holds. The last one may exceed it: a section
+/// with all its versions by 4 MiB.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 impl<B: Bucket> OpenProject<'_, B> {
@@ -42,17 +48,49 @@ impl<B: Bucket> OpenProject<'_, B> {
                  other pages first",
             ));
         }
+        let (sections, handoffs) = (self.sections_by_bytes()?, self.kept_handoffs()?);
+        let count = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
+        let totals = &self.meta.totals;
+        let (day, ordinal) = totals.last_decision;
+        let is_first = after == 0;
+        let mut page = PortableProject {
+            project: self.project.clone(),
+            revision: self.bucket.revision(),
+            origins: self.origins.until(totals.last_memory),
+            is_archived: self.meta.is_archived,
+            created_at: self.meta.created_at,
+            config: self.meta.config.clone(),
+            last_memory: totals.last_memory,
+            last_decision: (ordinal > 0).then_some(DecisionId { day, ordinal }),
+            session_count: totals.sessions,
+            section_count: count(sections.len()),
+            handoff_count: count(handoffs.len()),
+            sessions: if is_first { self.all_sessions()? } else { Vec::new() },
+            coordination: Some(self.coordination_state()?).filter(|it| is_first && it.version > 0),
+            after,
+            next: None,
+            memories: Vec::new(),
+            sections: Vec::new(),
+            handoffs: Vec::new(),
+        };
+        let mut room = self.export_memories(&mut page)?;
+        self.export_others(&mut page, &mut room, sections, handoffs)?;
+        Ok(self.answer(Reply::PortableProject(Box::new(page))))
+    }
+
+    /// Adds memories to a page. Returns the room that is left.
+    fn export_memories(&self, page: &mut PortableProject) -> Result<usize, Error> {
         let uses = self.uses()?;
-        let (mut memories, mut next, mut room) = (Vec::new(), None, PAGE_BYTES);
-        let mut last = rows::memory_row(after);
-        let mut number = after;
-        'page: loop {
+        let mut room = PAGE_BYTES;
+        let mut last = rows::memory_row(page.after);
+        let mut number = page.after;
+        loop {
             let rows = self.bucket.scan(rows::MEMORIES, Some(&last), ROWS_READ)?;
             let is_last = u32::try_from(rows.len()).is_ok_and(|it| it < ROWS_READ);
             for (row, bytes) in rows {
                 if room == 0 {
-                    next = Some(number);
-                    break 'page;
+                    page.next = Some(number);
+                    return Ok(room);
                 }
                 last = row;
                 let memory = rows::decode_memory(&bytes)?;
@@ -66,29 +104,46 @@ impl<B: Bucket> OpenProject<'_, B> {
                     [] => Vec::new(),
                     it => rows::decode_versions(it)?,
                 };
-                memories.push(PortableMemory { memory, uses: uses.of(number), versions });
+                page.memories.push(PortableMemory { memory, uses: uses.of(number), versions });
             }
             if is_last {
-                break;
+                return Ok(room);
             }
         }
-        let totals = &self.meta.totals;
-        let (day, ordinal) = totals.last_decision;
-        Ok(self.answer(Reply::PortableProject(Box::new(PortableProject {
-            project: self.project.clone(),
-            revision: self.bucket.revision(),
-            origins: self.origins.until(totals.last_memory),
-            is_archived: self.meta.is_archived,
-            created_at: self.meta.created_at,
-            config: self.meta.config.clone(),
-            last_memory: totals.last_memory,
-            last_decision: (ordinal > 0).then_some(DecisionId { day, ordinal }),
-            session_count: totals.sessions,
-            sessions: if after == 0 { self.all_sessions()? } else { Vec::new() },
-            after,
-            next,
-            memories,
-        }))))
+    }
+
+    /// Adds what follows the memories to a page, as far as there is room.
+    fn export_others(
+        &self,
+        page: &mut PortableProject,
+        room: &mut usize,
+        sections: Vec<Section>,
+        handoffs: Vec<Handoff>,
+    ) -> Result<(), Error> {
+        let mut place = page.last_memory;
+        let mut has_next = |page: &mut PortableProject, room: usize| {
+            let before = place;
+            place = place.saturating_add(1);
+            if room == 0 && page.next.is_none() && place > page.after {
+                page.next = Some(before);
+            }
+            page.next.is_none() && place > page.after
+        };
+        for it in sections {
+            if has_next(page, *room) {
+                let (section, bytes) = self.export_section(it)?;
+                *room = room.saturating_sub(bytes);
+                page.sections.push(section);
+            }
+        }
+        for it in handoffs {
+            if has_next(page, *room) {
+                let (handoff, bytes) = self.export_handoff(it)?;
+                *room = room.saturating_sub(bytes);
+                page.handoffs.push(handoff);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -138,6 +193,15 @@ impl<B: Bucket> Request<'_, B> {
         }
         for it in &page.memories {
             draft.import(it)?;
+        }
+        for it in &page.sections {
+            draft.import_section(it)?;
+        }
+        for it in &page.handoffs {
+            draft.import_handoff(it)?;
+        }
+        if let Some(it) = &page.coordination {
+            draft.push(Change::put(COORDINATION, encode_state(it)?));
         }
         if page.next.is_none() {
             draft.near()?.extend(page.last_memory);

@@ -38,7 +38,7 @@ pub(crate) struct Meta {
 /// An import of several pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Import {
-    /// The number of the last memory that was imported.
+    /// The place where the last page that was imported ended.
     pub(crate) until: u64,
     /// The digest of what all pages have in common.
     pub(crate) digest: [u8; 16],

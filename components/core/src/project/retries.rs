@@ -6,9 +6,12 @@ use crate::{
     Error,
     command::ProjectCommand,
     decision::Decision,
-    key::RequestId,
+    handoffs::{self, OfferHandoff},
+    key::{Line, RequestId},
     kv::{Bucket, Revision},
     memories::{Command, MemoryRef, NewMemory, Status, UpdateMemory, Value},
+    outline::{ChangeKind, Marker, NewSection},
+    ownership::{self, CoordinationChange},
     participant::Caller,
     record::REQUESTS,
     reply::{Outcome, Reply},
@@ -52,11 +55,14 @@ impl<B: Bucket> OpenProject<'_, B> {
     pub(super) fn first_reply(&self) -> Result<Option<Decision>, Error> {
         let Some(retry) = &self.retry else { return Ok(None) };
         let Some(bytes) = self.bucket.get(&retry.row)? else { return Ok(None) };
-        let Some((revision, reply)) = rows::decode_answer(&bytes, retry.digest)? else {
-            return Ok(Some(self.show()));
-        };
-        let reply = Reply::Memories(reply);
-        Ok(Some(Decision::Answer(Outcome { revision, reply, next_expiry: None })))
+        Ok(Some(match rows::decode_answer(&bytes, retry.digest)? {
+            rows::FirstReply::Project => self.show(),
+            rows::FirstReply::Coordination => self.coordination()?,
+            rows::FirstReply::Handoff(number) => self.first_handoff(number)?,
+            rows::FirstReply::Stored(revision, reply) => {
+                Decision::Answer(Outcome { revision, reply: *reply, next_expiry: None })
+            }
+        }))
     }
 }
 
@@ -97,6 +103,22 @@ fn command_digest(caller: &Caller, command: &ProjectCommand) -> Result<[u8; 16],
         ProjectCommand::Memories(Command::Redact { id, reason }) => {
             parts.text("redact_memory");
             parts.ids(&[*id]);
+            parts.text(reason.as_str());
+        }
+        ProjectCommand::Outline(it) => parts.outline(it)?,
+        ProjectCommand::Handoffs(handoffs::Command::Offer(it)) => parts.offer(it),
+        ProjectCommand::Handoffs(handoffs::Command::Accept(id)) => {
+            parts.text("accept_handoff");
+            parts.number(Some(id.0));
+        }
+        ProjectCommand::Handoffs(handoffs::Command::Decline { id, reason }) => {
+            parts.text("decline_handoff");
+            parts.number(Some(id.0));
+            parts.text(reason.as_str());
+        }
+        ProjectCommand::Handoffs(handoffs::Command::Redact { id, reason }) => {
+            parts.text("redact_handoff");
+            parts.number(Some(id.0));
             parts.text(reason.as_str());
         }
         _ => return Err(Error::malformed("request_id is not for this action; leave it out")),
@@ -141,6 +163,123 @@ impl Parts {
         self.ids(&it.supersedes);
         self.optional(it.source.as_ref().map(|it| it.place.as_str()));
         self.optional(it.source.as_ref().and_then(|it| it.digest.as_deref()));
+    }
+
+    fn outline(&mut self, command: &ownership::Command) -> Result<(), Error> {
+        use ownership::Command;
+
+        match command {
+            Command::Put(it) => {
+                self.text("put_section");
+                self.section(&it.section);
+                self.number(it.if_version.map(u64::from));
+                self.optional(it.change.map(ChangeKind::as_str));
+            }
+            Command::Delete { marker, if_version } => {
+                self.section_of("delete_section", marker);
+                self.number(if_version.map(u64::from));
+            }
+            Command::Acquire(it) => {
+                self.section_of("acquire", &it.marker);
+                self.text(it.kind.as_str());
+                self.number(Some(it.ttl_ms));
+                self.optional(it.reason.as_ref().map(Line::as_str));
+            }
+            Command::Renew { marker, ttl_ms } => {
+                self.section_of("renew", marker);
+                self.number(Some(*ttl_ms));
+            }
+            Command::Release(marker) => self.section_of("release", marker),
+            Command::Transfer(it) => {
+                self.section_of("transfer", &it.marker);
+                self.text(&it.to.text());
+                self.number(Some(it.ttl_ms));
+                self.optional(it.reason.as_ref().map(Line::as_str));
+            }
+            Command::Coordinate(it) => self.coordinate(it),
+            Command::Redact { marker, reason } => {
+                self.section_of("redact_section", marker);
+                self.text(reason.as_str());
+            }
+            Command::Read(_) | Command::Index { .. } | Command::Check | Command::Coordination => {
+                return Err(Error::malformed("request_id is not for this action; leave it out"));
+            }
+        }
+        Ok(())
+    }
+
+    fn section_of(&mut self, action: &str, marker: &Marker) {
+        self.text(action);
+        self.text(marker.as_str());
+    }
+
+    fn section(&mut self, it: &NewSection) {
+        self.text(it.marker.as_str());
+        for text in [&it.title, &it.content, &it.summary, &it.status] {
+            self.optional(text.as_deref());
+        }
+        self.number(it.progress.map(u64::from));
+        self.number(it.shortcuts.as_ref().map(|it| it.len().try_into().unwrap_or(u64::MAX)));
+        for shortcut in it.shortcuts.iter().flatten() {
+            self.text(shortcut.need.as_str());
+            self.text(shortcut.marker.as_str());
+            self.optional(shortcut.label.as_ref().map(Line::as_str));
+        }
+        if let Some(file) = &it.file {
+            self.text(file.path.as_str());
+            self.number(Some(file.size));
+            self.number(file.modified_at.map(|it| it.0));
+            self.optional(file.digest.as_deref());
+            self.text(file.purpose.as_str());
+        }
+        self.optional(it.readers.as_ref().map(|_| "readers"));
+        self.texts(it.readers.as_deref().unwrap_or_default());
+    }
+
+    fn coordinate(&mut self, it: &CoordinationChange) {
+        self.text("coordinate");
+        self.number(Some(it.if_version));
+        self.optional(it.assignments.as_ref().map(|_| "assignments"));
+        for it in it.assignments.iter().flatten() {
+            self.text(it.participant.as_str());
+            self.lines(&it.tasks);
+        }
+        self.optional(it.blockers.as_ref().map(|_| "blockers"));
+        self.lines(it.blockers.as_deref().unwrap_or_default());
+        self.optional(it.resources.as_ref().map(|_| "resources"));
+        for it in it.resources.iter().flatten() {
+            self.text(it.name.as_str());
+            self.text(it.value.as_str());
+        }
+    }
+
+    fn lines(&mut self, all: &[Line]) {
+        self.number(Some(all.len().try_into().unwrap_or(u64::MAX)));
+        self.0.extend(all.iter().map(|it| it.as_str().to_owned()));
+    }
+
+    fn offer(&mut self, it: &OfferHandoff) {
+        self.text("offer_handoff");
+        for party in it.from.iter().chain([&it.to]) {
+            self.text(party.participant.as_str());
+            self.optional(party.session.as_ref().map(SessionId::as_str));
+        }
+        for text in [it.kind.as_str(), it.reason.as_str(), &it.summary] {
+            self.text(text);
+        }
+        for text in [&it.task, &it.packet] {
+            self.optional(text.as_deref());
+        }
+        let skills = [&it.sections, &it.required_skills, &it.capabilities];
+        for texts in skills.into_iter().chain(&it.texts) {
+            self.texts(texts);
+        }
+        for item in &it.items {
+            self.text(&item.id);
+            self.optional(item.text());
+        }
+        self.number(Some(it.budget.0.into()));
+        self.number(Some(it.seconds));
     }
 
     fn update(&mut self, it: &UpdateMemory) {

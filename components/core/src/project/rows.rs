@@ -4,11 +4,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error,
+    Error, handoffs,
     kv::Revision,
     memories::{
         self, LifecycleAction, Maintained, MaintainedMemory, Mark, MemoryId, RULES,
         rows::{AddedRecord, added_record, stored_added},
+    },
+    ownership::{
+        self,
+        rows::{OutlineRecord, outline_record, stored_outline},
     },
     reply::Reply,
     row::{damaged, decode, encode},
@@ -32,6 +36,23 @@ enum AnswerRecord {
     /// What was done: action, memory and rule; and true if there was more to do.
     Maintained(Vec<(String, [u8; 16], String)>, bool),
     Redacted([u8; 16], Vec<String>),
+    /// The coordination state, as it is when the reply is sent again.
+    Coordination,
+    Outline(OutlineRecord),
+    /// The number of a handoff, which is shown as it is when the reply is sent again.
+    Handoff(u64),
+}
+
+/// The first reply to a request.
+pub(super) enum FirstReply {
+    /// The project as it is.
+    Project,
+    /// The coordination state as it is.
+    Coordination,
+    /// This reply, at this revision.
+    Stored(Revision, Box<Reply>),
+    /// The handoff with this number, as it is.
+    Handoff(u64),
 }
 
 /// Encodes the reply at `revision` to a request with this digest.
@@ -43,25 +64,32 @@ pub(super) fn encode_answer(
     let answer = match reply {
         Reply::Project(_) => AnswerRecord::Project,
         Reply::Memories(reply) => answer(reply)?,
+        Reply::Outline(ownership::Reply::Coordination { .. }) => AnswerRecord::Coordination,
+        Reply::Outline(reply) => AnswerRecord::Outline(outline_record(reply)?),
+        Reply::Handoffs(handoffs::Reply::Handoff(it)) => AnswerRecord::Handoff(it.handoff.id.0),
         _ => return Err(damaged("this kind of answer is not remembered")),
     };
     encode(&RequestRecord { digest, revision: revision.0, answer })
 }
 
-/// Returns the first reply to a request if its digest is `digest`; `None` for the project as it is.
+/// Returns the first reply to a request if its digest is `digest`.
 ///
 /// # Errors
 ///
 /// [`Error::RequestIdReused`] if the digest is of another request.
-pub(super) fn decode_answer(
-    bytes: &[u8],
-    digest: [u8; 16],
-) -> Result<Option<(Revision, memories::Reply)>, Error> {
+pub(super) fn decode_answer(bytes: &[u8], digest: [u8; 16]) -> Result<FirstReply, Error> {
     let it: RequestRecord = decode(bytes)?;
     if it.digest != digest {
         return Err(Error::RequestIdReused);
     }
-    Ok(stored(it.answer)?.map(|reply| (Revision(it.revision), reply)))
+    let reply = match it.answer {
+        AnswerRecord::Project => return Ok(FirstReply::Project),
+        AnswerRecord::Coordination => return Ok(FirstReply::Coordination),
+        AnswerRecord::Handoff(number) => return Ok(FirstReply::Handoff(number)),
+        AnswerRecord::Outline(it) => Reply::Outline(stored_outline(it)?),
+        answer => Reply::Memories(stored(answer)?),
+    };
+    Ok(FirstReply::Stored(Revision(it.revision), Box::new(reply)))
 }
 
 fn answer(reply: &memories::Reply) -> Result<AnswerRecord, Error> {
@@ -86,11 +114,16 @@ fn answer(reply: &memories::Reply) -> Result<AnswerRecord, Error> {
     })
 }
 
-/// Returns the reply that a record stores; `None` for the project as it is.
-fn stored(it: AnswerRecord) -> Result<Option<memories::Reply>, Error> {
+/// Returns the reply about memories that a record stores.
+fn stored(it: AnswerRecord) -> Result<memories::Reply, Error> {
     let id = MemoryId::of_bytes;
-    Ok(Some(match it {
-        AnswerRecord::Project => return Ok(None),
+    Ok(match it {
+        AnswerRecord::Project
+        | AnswerRecord::Coordination
+        | AnswerRecord::Outline(_)
+        | AnswerRecord::Handoff(_) => {
+            return Err(damaged("the answer is not about memories"));
+        }
         AnswerRecord::Added(all) => {
             let all = all.into_iter().map(stored_added);
             memories::Reply::Added(all.collect::<Result<_, _>>()?)
@@ -114,5 +147,5 @@ fn stored(it: AnswerRecord) -> Result<Option<memories::Reply>, Error> {
             memories::Reply::Maintained(Maintained { actions, has_more, is_dry_run: false })
         }
         AnswerRecord::Redacted(it, digests) => memories::Reply::Redacted { id: id(it), digests },
-    }))
+    })
 }

@@ -12,6 +12,7 @@ mod context;
 #[path = "../support/golden.rs"]
 mod golden;
 mod memories;
+mod moved;
 mod packets;
 #[path = "../support/project.rs"]
 mod project;

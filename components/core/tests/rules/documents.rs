@@ -334,7 +334,7 @@ fn tools_and_rejected_secrets_belong_to_a_session() {
     let Reply::Session(info) = ask(&copy, "admin", &Command::ShowSession).reply else { panic!() };
     assert_eq!((info.config.tools, info.config.rejects_secrets), (tools, true));
 
-    let unknown = Config { tools: vec!["outline".to_owned()], ..Config::default() };
+    let unknown = Config { tools: vec!["contents".to_owned()], ..Config::default() };
     assert!(unknown.check().unwrap_err().to_string().contains("delta_rounds"));
     let lenient = session(Config::default());
     write(&lenient, "a", secret);

@@ -66,7 +66,8 @@ impl<B: Bucket> OpenProject<'_, B> {
         Ok(())
     }
 
-    fn add(
+    /// Adds a memory, or finds the one with the same words.
+    pub(in crate::project) fn add(
         &self,
         draft: &mut Draft<'_, B>,
         new: &NewMemory,
@@ -140,7 +141,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         Ok(added)
     }
 
-    pub(super) fn is_agent(&self) -> bool {
+    pub(in crate::project) fn is_agent(&self) -> bool {
         self.caller.participant.role() == Role::Agent
     }
 

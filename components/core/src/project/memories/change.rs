@@ -4,6 +4,7 @@ use crate::{
     Error,
     audit::AuditAction,
     decision::Decision,
+    handoffs::Handoff,
     item::Authority,
     key::Line,
     kv::Bucket,
@@ -205,6 +206,8 @@ impl<B: Bucket> OpenProject<'_, B> {
         draft.memory_event(AuditAction::RedactMemory, &memory, Some(reason.clone()));
         draft.forget(number)?;
         draft.write(memory)?;
+        let has_it = |it: &Handoff| it.named.contains(&number) || it.memory == Some(number);
+        self.redact_packages(&mut draft, has_it, reason)?;
         draft.commit(crate::reply::Reply::Memories(Reply::Redacted { id, digests }))
     }
 }

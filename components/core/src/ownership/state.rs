@@ -1,0 +1,76 @@
+//! The coordination state: what a team shares about its work (spec 20.7).
+
+use crate::{Error, key::Line, participant::Participant, time::Timestamp};
+
+/// The most tasks, blockers and resources.
+pub const STATE_ITEMS_MAX: usize = 64;
+
+/// The tasks of a participant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// The participant.
+    pub participant: Participant,
+    /// Its tasks.
+    pub tasks: Vec<Line>,
+}
+
+/// Something that the team shares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Its name.
+    pub name: Line,
+    /// Where it is, or what to know of it.
+    pub value: Line,
+}
+
+/// What a team shares, besides who owns what.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CoordinationState {
+    /// Its version; 0 if nobody wrote it.
+    pub version: u64,
+    /// When it was written.
+    pub changed_at: Timestamp,
+    /// Who works on what.
+    pub assignments: Vec<Assignment>,
+    /// What blocks everyone.
+    pub blockers: Vec<Line>,
+    /// What is shared.
+    pub resources: Vec<Resource>,
+}
+
+/// A change of the state. What is `None` stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CoordinationChange {
+    /// The version that it is based on.
+    pub if_version: u64,
+    /// Who works on what.
+    pub assignments: Option<Vec<Assignment>>,
+    /// What blocks everyone.
+    pub blockers: Option<Vec<Line>>,
+    /// What is shared.
+    pub resources: Option<Vec<Resource>>,
+}
+
+impl CoordinationChange {
+    /// Validates the number of items.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`].
+    pub fn checked(self) -> Result<Self, Error> {
+        let tasks = self.assignments.iter().flatten().map(|it| it.tasks.len().max(1)).sum();
+        let blockers = self.blockers.as_ref().map_or(0, Vec::len);
+        let resources = self.resources.as_ref().map_or(0, Vec::len);
+        if [tasks, blockers, resources].into_iter().max() > Some(STATE_ITEMS_MAX) {
+            return Err(Error::malformed(
+                "at most 64 tasks, 64 blockers and 64 shared resources fit; remove what is done",
+            ));
+        }
+        Ok(self)
+    }
+
+    /// Returns true if it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.assignments.is_none() && self.blockers.is_none() && self.resources.is_none()
+    }
+}

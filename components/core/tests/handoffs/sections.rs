@@ -1,0 +1,163 @@
+//! Sections change hands with a handoff.
+
+use shared_context_core::{
+    outline::{Marker, NewSection},
+    ownership::{self, PutSection},
+};
+
+use super::*;
+
+fn put(marker: &str, content: &str) -> Command {
+    let section = NewSection {
+        marker: Marker::parse(marker).unwrap(),
+        title: Some("Payment".to_owned()),
+        content: Some(content.to_owned()),
+        summary: None,
+        status: None,
+        progress: None,
+        shortcuts: None,
+        file: None,
+        readers: None,
+    };
+    let put = PutSection { section, if_version: None, change: None };
+    Command::Project(ProjectCommand::Outline(ownership::Command::Put(Box::new(put))))
+}
+
+fn details(marker: &str) -> Command {
+    put(marker, &"Payments go to the bank. ".repeat(40))
+}
+
+fn write_as(host: &TestHost, who: &str, command: &Command) -> Result<(), Code> {
+    host.ask_project(who, command).map(drop).map_err(|it| it.code())
+}
+
+fn with_section(kind: HandoffKind, to: &str) -> OfferHandoff {
+    OfferHandoff { sections: vec!["§3.1".to_owned()], ..offer(kind, to) }
+}
+
+#[test]
+fn the_receiver_owns_the_sections_after_it_accepted() {
+    let host = project();
+    write_as(&host, AGENT, &details("§3.1")).unwrap();
+    let made = make(&host, AGENT, with_section(HandoffKind::Complete, OTHER)).handoff;
+    assert_eq!(write_as(&host, OTHER, &details("§3.1")), Err(Code::NotOwner));
+    write_as(&host, AGENT, &details("§3.1")).unwrap();
+    let package = document(&accept(&host, OTHER, made.id));
+    assert_eq!(package["ownership_transfers"][0]["section_id"], "§3.1");
+    assert_eq!(package["ownership_transfers"][0]["previous_owner"], "subagent:a");
+    assert!(package["compacted_context"].to_string().contains("section §3.1"), "{package}");
+    write_as(&host, OTHER, &details("§3.1")).unwrap();
+    assert_eq!(write_as(&host, AGENT, &details("§3.1")), Err(Code::NotOwner));
+}
+
+#[test]
+fn only_owned_sections_are_handed_over() {
+    let host = project();
+    let it = HandoffsCommand::Offer(Box::new(with_section(HandoffKind::Complete, THIRD)));
+    assert_eq!(refused(&host, AGENT, it.clone()), Code::SectionNotFound);
+    write_as(&host, OTHER, &details("§3.1")).unwrap();
+    assert_eq!(refused(&host, AGENT, it.clone()), Code::NotOwner);
+    let id = make(&host, OTHER, with_section(HandoffKind::Complete, THIRD)).handoff.id;
+    // The lease of 30 minutes ends before the offer does.
+    later(&host, 1_801);
+    assert_eq!(refused(&host, THIRD, HandoffsCommand::Accept(id)), Code::NotOwner);
+    assert_eq!(refused(&host, OTHER, it), Code::NotOwner, "nobody owns it any more");
+}
+
+#[test]
+fn a_former_owner_that_comes_late_is_rejected_by_name() {
+    let host = project();
+    write_as(&host, AGENT, &details("§3.1")).unwrap();
+    let pending = make(&host, AGENT, with_section(HandoffKind::Complete, OTHER)).handoff.id;
+    let over = |from: &str| OfferHandoff {
+        from: Some(party(from)),
+        ..with_section(HandoffKind::Emergency, THIRD)
+    };
+    let of_another = HandoffsCommand::Offer(Box::new(over(OTHER)));
+    assert_eq!(refused(&host, ORCHESTRATOR, of_another), Code::NotOwner);
+    make(&host, ORCHESTRATOR, over(AGENT));
+    assert_eq!(write_as(&host, AGENT, &details("§3.1")), Err(Code::LeaseExpired), "told once");
+    let error = host.ask_project(AGENT, &details("§3.1")).unwrap_err();
+    assert_eq!(error.code(), Code::NotOwner);
+    assert!(error.to_string().contains(THIRD), "{error}");
+    assert_eq!(refused(&host, OTHER, HandoffsCommand::Accept(pending)), Code::NotOwner);
+    write_as(&host, THIRD, &details("§3.1")).unwrap();
+}
+
+#[test]
+fn who_takes_over_owns_the_sections_in_its_session() {
+    let host = project();
+    let (from, lead) = ("subagent:a in s1", "orchestrator in s2");
+    write_as(&host, from, &details("§3.1")).unwrap();
+    let over = OfferHandoff {
+        from: Some(party(from)),
+        ..with_section(HandoffKind::Emergency, ORCHESTRATOR)
+    };
+    let taken = make(&host, lead, over).handoff;
+    assert_eq!(taken.to, party(lead), "the session of the caller, if none is named");
+    write_as(&host, lead, &details("§3.1")).unwrap();
+    // The orchestrator of another session is another participant.
+    let back = OfferHandoff {
+        from: Some(party(lead)),
+        ..with_section(HandoffKind::Emergency, ORCHESTRATOR)
+    };
+    make(&host, "orchestrator in s1", back);
+    assert_eq!(write_as(&host, lead, &details("§3.1")), Err(Code::LeaseExpired));
+    write_as(&host, "orchestrator in s1", &details("§3.1")).unwrap();
+    make(&host, "orchestrator in s1", with_section(HandoffKind::Emergency, THIRD));
+    write_as(&host, "subagent:c in s1", &details("§3.1")).unwrap();
+}
+
+#[test]
+fn a_redacted_section_is_in_no_package() {
+    let redact = |of: &str| {
+        let reason = Line::parse("reason", "a password").unwrap();
+        let marker = Marker::parse(of).unwrap();
+        Command::Project(ProjectCommand::Outline(ownership::Command::Redact { marker, reason }))
+    };
+    for of in ["§1.0", "§3.1"] {
+        let host = project();
+        write_as(&host, ORCHESTRATOR, &put(of, "The password is swordfish. ")).unwrap();
+        write_as(&host, ORCHESTRATOR, &put("§3.2", "Nothing to hide.")).unwrap();
+        let made = make(
+            &host,
+            ORCHESTRATOR,
+            OfferHandoff {
+                sections: if of == "§3.1" { vec![of.to_owned()] } else { Vec::new() },
+                ..offer(HandoffKind::Complete, OTHER)
+            },
+        );
+        let has = |it: &str| it.contains("swordfish");
+        assert!(has(read(&host, OTHER, made.handoff.id).package.as_deref().unwrap()), "{of}");
+        write_as(&host, ORCHESTRATOR, &redact("§3.2")).unwrap();
+        assert!(read(&host, OTHER, made.handoff.id).package.is_some(), "it is of another section");
+        write_as(&host, ORCHESTRATOR, &redact(of)).unwrap();
+        let rows = host.project_rows("");
+        assert!(!rows.iter().any(|it| has(&String::from_utf8_lossy(&it.1))), "{of}");
+        let shown = read(&host, OTHER, made.handoff.id);
+        assert_eq!((shown.package, shown.handoff.digest), (None, made.handoff.digest), "{of}");
+    }
+}
+
+#[test]
+fn a_prompt_has_the_summary_the_index_and_the_focus() {
+    let host = project();
+    let goal = "**Goal**: Build the shop. ```not a fence";
+    write_as(&host, ORCHESTRATOR, &put("§1.0", goal)).unwrap();
+    write_as(&host, ORCHESTRATOR, &put("§2.1", &"Refunds are paid by the bank. ".repeat(30)))
+        .unwrap();
+    write_as(&host, AGENT, &details("§3.1")).unwrap();
+    let written = |it: PromptRequest| match ask(&host, THIRD, HandoffsCommand::Prompt(Box::new(it)))
+    {
+        HandoffsReply::Prompt(it) => *it,
+        other => panic!("{other:?}"),
+    };
+    let it = written(PromptRequest { task: Some("Pay refunds".to_owned()), ..prompt(8_000) });
+    let parts: Vec<&str> = it.parts.iter().map(|it| it.part.as_str()).collect();
+    assert_eq!(parts, ["project_summary", "resource_index", "current_focus", "success_criteria"]);
+    assert_eq!(it.parts[2].ids, ["§2.1"], "the summary that the task has words in common with");
+    assert!(it.text.contains("§1.0 by orchestrator\n````\n**Goal**"), "{}", it.text);
+    let hidden = PromptRequest { focus: vec!["§3.1".to_owned()], ..prompt(8_000) };
+    let it = HandoffsCommand::Prompt(Box::new(hidden));
+    assert_eq!(refused(&host, THIRD, it), Code::SectionNotFound);
+}

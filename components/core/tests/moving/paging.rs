@@ -1,0 +1,79 @@
+//! A large outline, and large handoffs, are moved in pages.
+
+use shared_context_core::outline::INLINE_BYTES_MAX;
+
+use super::*;
+
+/// The most bytes of a page as JSON that its sections and handoffs may have.
+const PAGE_MAX: usize = 8 << 20;
+
+fn bytes(page: &PortableProject) -> usize {
+    let of = |it: &str| serde_json::to_string(it).unwrap().len();
+    let sections = page.sections.iter().map(|it| {
+        let versions = it.versions.iter().map(|it| of(&it.content));
+        of(&it.content) + versions.sum::<usize>()
+    });
+    let handoffs = page.handoffs.iter().map(|it| it.package.as_ref().map_or(0, String::len));
+    sections.chain(handoffs).sum()
+}
+
+/// Returns a project with sections of the largest JSON, in the versions that are kept, and handoffs.
+fn large() -> TestHost {
+    let host = project();
+    add(&host, "Orders are in PostgreSQL");
+    let content = "\u{1}".repeat(INLINE_BYTES_MAX);
+    for nth in 0..3 {
+        for _ in 0..10 {
+            put(&host, AGENT, &format!("4.f{nth}"), &content);
+        }
+    }
+    for _ in 0..3 {
+        handoff(&host, AGENT, offer(HandoffKind::Complete, OTHER, &[]));
+    }
+    host
+}
+
+#[test]
+fn no_page_is_larger_than_half_of_what_hosts_take() {
+    let pages = export(&large());
+    assert!(pages.len() > 1);
+    for page in &pages {
+        assert!(bytes(page) <= PAGE_MAX, "{} bytes", bytes(page));
+    }
+    assert_eq!(pages.iter().map(|it| it.sections.len()).sum::<usize>(), 3);
+    assert_eq!(pages.iter().map(|it| it.handoffs.len()).sum::<usize>(), 3);
+    let copy = imported(&pages);
+    assert_eq!(content(export(&copy)), content(pages));
+}
+
+#[test]
+fn a_page_is_imported_once_and_in_its_place() {
+    let pages = export(&large());
+    let host = TestHost::default();
+    host.now.set(START + 3_600_000);
+    assert!(import(&host, &pages[1]).is_err());
+    assert!(host.project_rows("").is_empty());
+    import(&host, &pages[0]).unwrap();
+    let begun = host.project_rows("");
+    let mut short = pages[1].clone();
+    short.handoff_count -= 1;
+    let mut twice = pages[1].clone();
+    twice.sections[0] = pages[0].sections[0].clone();
+    for bad in [&pages[0], &short, &twice] {
+        assert!(import(&host, bad).is_err());
+        assert_eq!(host.project_rows(""), begun);
+    }
+    let put = ProjectCommand::Outline(put_of(new("4.new", "new")));
+    let error = try_ask(&host, AGENT, put).unwrap_err();
+    assert_eq!(error.code().as_str(), "PROJECT_ARCHIVED", "until the last page");
+    for page in &pages[1..] {
+        import(&host, page).unwrap();
+    }
+    assert_eq!(content(export(&host)), content(pages));
+}
+
+#[test]
+fn a_page_after_the_last_place_is_empty() {
+    let page = page(&webshop(), 1_000);
+    assert_eq!((page.next, page.sections.len(), page.handoffs.len()), (None, 0, 0));
+}
