@@ -7,11 +7,11 @@ use shared_context_core::{Command, Error, Role, ScopeKind};
 
 use crate::{
     action::{ActionInfo, Form, route::Published},
-    compaction, context, form,
+    compaction, context, form, handoffs,
     json::ParseError,
     memories,
     nearest::nearest_action,
-    packets, project,
+    outline, packets, project,
     refusal::{malformed, malformed_in, shorten},
     rounds, session, store,
 };
@@ -29,6 +29,8 @@ pub fn actions() -> impl Iterator<Item = &'static ActionInfo> {
         project::ACTIONS,
         memories::ACTIONS,
         memories::summary::ACTIONS,
+        outline::ACTIONS,
+        handoffs::ACTIONS,
     ];
     systems.into_iter().flatten()
 }
@@ -46,6 +48,8 @@ pub(crate) fn forms() -> impl Iterator<Item = (&'static ActionInfo, &'static For
         project::FORMS,
         memories::FORMS,
         memories::summary::FORMS,
+        outline::FORMS,
+        handoffs::FORMS,
     ];
     actions().zip(forms.into_iter().flatten())
 }
@@ -63,6 +67,8 @@ pub fn published() -> impl Iterator<Item = (&'static ActionInfo, &'static Publis
         project::PUBLISHED,
         memories::PUBLISHED,
         memories::summary::PUBLISHED,
+        outline::PUBLISHED,
+        handoffs::PUBLISHED,
     ];
     actions().zip(published.into_iter().flatten())
 }

@@ -3,9 +3,9 @@
 use shared_context_core::{Outcome, Reply, port::Revision};
 
 use crate::{
-    compaction, context, feed,
+    compaction, context, feed, handoffs,
     json::to_vec,
-    memories, packets, project, rounds, session,
+    memories, outline, packets, project, rounds, session,
     store::{entry_replies, snapshot_replies},
 };
 
@@ -52,6 +52,8 @@ pub(crate) fn encode(outcome: &Outcome) -> Vec<u8> {
         Reply::ProjectSessions(it) => to_vec(&project::sessions(it, revision)),
         Reply::Memories(it) => memories::encode(it, revision),
         Reply::Summary(it) => memories::summary::encode(it, revision),
+        Reply::Outline(it) => outline::encode(it, revision),
+        Reply::Handoffs(it) => handoffs::encode(it, revision),
         Reply::ProjectDeleted(it) => {
             to_vec(&project::DeleteProjectReply { deleted_project: it.as_str(), revision })
         }

@@ -5,6 +5,7 @@
 
 pub mod bounds;
 pub mod context;
+pub mod handoffs;
 pub mod memories;
 pub mod packets;
 
@@ -77,6 +78,7 @@ fn request(action: &ActionInfo, form: &Form, generator: &mut SchemaGenerator) ->
         let bounds = packets::of_member(action.name, name);
         let bounds = bounds.or_else(|| context::of_member(action.name, name));
         let bounds = bounds.or_else(|| memories::of_member(action.name, name));
+        let bounds = bounds.or_else(|| handoffs::of_member(action.name, name));
         match (name.as_str(), bounds) {
             ("action", _) => *schema = json!({"const": action.name}),
             (_, Some(bounds)) => bounds::merge(schema, bounds),

@@ -1,8 +1,10 @@
-//! The values of a portable document: each is stored once, under its digest.
+//! What portable documents have in common: the raw text of one in a request, and values, each stored once
+//! under its digest.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, marker::PhantomData};
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use shared_context_core::{Error, digest::sha256};
 
 use crate::{
@@ -10,6 +12,31 @@ use crate::{
     json::ParseError,
     refusal::malformed,
 };
+
+/// Raw text of a document of the form `F`, which is parsed separately.
+#[derive(Debug, Default)]
+pub(crate) struct RawDocument<F>(pub(crate) Box<RawValue>, PhantomData<F>);
+
+impl<F> Member for RawDocument<F> {
+    fn slot(&mut self) -> Slot<'_> {
+        self.0.slot()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl<F: schemars::JsonSchema> schemars::JsonSchema for RawDocument<F> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        F::schema_name()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"anyOf": [generator.subschema_for::<F>()]})
+    }
+}
 
 /// Values of a document, by digest.
 #[derive(Debug, Default, Serialize)]

@@ -13,6 +13,7 @@ use shared_context_core::{
     Error, Key, Label,
     error::{RoundError, RoundLimit, StoreLimit},
     kv::{KvError, Revision},
+    time::Timestamp,
     tokens::Tokens,
 };
 
@@ -78,6 +79,20 @@ fn of_sessions() -> Vec<Error> {
         Error::MemoryNotFound { id: memory() },
         Error::MemoryArchived { id: memory() },
         Error::SupersedesItself { id: memory() },
+        Error::HandoffNotFound { id: "HND-7".to_owned() },
+        Error::HandoffSettled { id: "HND-1".to_owned(), state: "expired" },
+        Error::SectionNotFound { marker: "§3.1".to_owned() },
+        Error::SectionTooLarge { level: 2, tokens: Tokens(612), bytes: 2_448 },
+        Error::NotOwner {
+            marker: "§2.3".to_owned(),
+            owner: Some((
+                "subagent:payment of shop-42".to_owned(),
+                "exclusive",
+                "PCI review".to_owned(),
+                Timestamp(1_771_599_600_000),
+            )),
+        },
+        Error::LeaseExpired { sections: "§2.3, now of subagent:billing of shop-42".to_owned() },
         Error::MemoryLimit {
             message: "the project would have 10001 memories, it holds at most 10000; mark what no \
                       longer matters as deleted, and let the orchestrator call maintain"

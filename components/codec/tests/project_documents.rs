@@ -67,7 +67,50 @@ fn webshop() -> MemoryKv {
     ask(&kv, &json!({"action": "update_memory", "id": id(2), "status": "resolved"}));
     ask(&kv, &json!({"action": "redact_memory", "id": id(3), "reason": "a password"}));
     ask(&kv, &json!({"action": "read_memories", "ids": [id(1), "DEC-2026-02-20-001"]}));
+    with_outline(&kv);
     kv
+}
+
+/// Adds sections, a coordination state and handoffs.
+fn with_outline(kv: &MemoryKv) {
+    ask(
+        kv,
+        &json!({"action": "put_section", "marker": "1.0", "title": "Shop", "content": "Sells.",
+        "progress": 40, "shortcuts": [{"need": "Pay", "marker": "3.1", "label": "Payments"}]}),
+    );
+    for version in 1..4 {
+        let content = format!("Payments \"{version}\", see §4.src.pay.");
+        ask(
+            kv,
+            &json!({"action": "put_section", "marker": "3.1", "title": "Pay", "content": content}),
+        );
+    }
+    let file = json!({"path": "src/pay.rs", "size": 7, "purpose": "pays",
+        "modified_at": "2026-02-20T14:30:00.000Z", "digest": format!("sha256:{}", "7".repeat(64))});
+    ask(
+        kv,
+        &json!({"action": "put_section", "marker": "4.src.pay", "title": "Code", "file": file,
+        "readers": ["subagent:b*"]}),
+    );
+    ask(
+        kv,
+        &json!({"action": "put_section", "marker": "4.key", "title": "Key", "content": "It is hunter2"}),
+    );
+    ask(kv, &json!({"action": "redact_section", "marker": "4.key", "reason": "a password"}));
+    ask(
+        kv,
+        &json!({"action": "coordinate", "sync_version": 0, "global_blockers": ["PCI review"],
+        "assignments": [{"agent_id": "subagent:b", "tasks": ["refunds"]}],
+        "shared_resources": [{"name": "board", "value": "wall 2"}]}),
+    );
+    let offer = json!({"action": "offer_handoff", "to_agent": "subagent:b", "handoff_type": "complete",
+        "summary": "Login \"works\"", "sections": ["3.1"], "completed": ["login"],
+        "required_skills": ["rust"]});
+    for _ in 0..3 {
+        ask(kv, &offer);
+    }
+    ask(kv, &json!({"action": "decline_handoff", "id": "HND-1", "reason": "no time"}));
+    ask(kv, &json!({"action": "redact_handoff", "id": "HND-2", "reason": "a password"}));
 }
 
 /// Returns what a document says besides the revision and the digests over it.
@@ -102,6 +145,54 @@ fn an_imported_project_is_exported_the_same() {
     assert_eq!(again.unwrap()["memory_count"], 5);
     let twice = import(&other, "project/copy", &first.to_string()).unwrap_err();
     assert_eq!(twice.code, "PROJECT_EXISTS");
+}
+
+#[test]
+fn sections_and_handoffs_are_there_without_leases() {
+    let kv = webshop();
+    let document = export(&kv, "project/webshop");
+    assert_eq!(
+        (&document["project"]["section_count"], &document["project"]["handoff_count"]),
+        (&json!(4), &json!(3))
+    );
+    assert_eq!(document["sections"][1]["versions"].as_array().unwrap().len(), 3);
+    let states: Vec<_> = (0..3).map(|nth| &document["handoffs"][nth]["state"]).collect();
+    assert_eq!(states, ["declined", "expired", "expired"]);
+    let other = MemoryKv::default();
+    import(&other, "project/copy", &document.to_string()).unwrap();
+    let asked = |kv: &MemoryKv, scope: &str, request: &Value| {
+        ask_as(kv, "orchestrator", scope, &request.to_string()).unwrap()
+    };
+    let read = json!({"action": "read_handoff", "id": "HND-1"});
+    let (here, there) =
+        (asked(&kv, "project/webshop", &read), asked(&other, "project/copy", &read));
+    assert_eq!((&there["handoff"], &there["package"]), (&here["handoff"], &here["package"]));
+    let state = asked(&other, "project/copy", &json!({"action": "coordination"}));
+    assert_eq!(state["section_ownership"], json!([]));
+    assert_eq!(state["global_blockers"], json!(["PCI review"]));
+    let section = json!({"action": "read_section", "marker": "3.1"});
+    let section = asked(&other, "project/copy", &section)["sections"][0].clone();
+    assert_eq!((&section["version"], section.get("lease")), (&json!(3), None));
+}
+
+#[test]
+fn what_a_project_lacks_is_not_in_its_document() {
+    let kv = MemoryKv::default();
+    ask_as(&kv, "admin", "project/webshop", r#"{"action":"create_project"}"#).unwrap();
+    let document = export(&kv, "project/webshop");
+    for name in ["coordination", "sections", "handoffs"] {
+        assert_eq!((document.get(name), document["digests"].get(name)), (None, None), "{name}");
+    }
+    let counts = ["section_count", "handoff_count"].map(|it| document["project"].get(it));
+    assert_eq!(counts, [None, None]);
+}
+
+#[test]
+fn a_package_may_be_written_in_another_way() {
+    let document = export(&webshop(), "project/webshop").to_string();
+    let spaced = document.replace("\"package\":{", "\"package\": { ");
+    assert_ne!(spaced, document);
+    import(&MemoryKv::default(), "project/copy", &spaced).unwrap();
 }
 
 #[test]

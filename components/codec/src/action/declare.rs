@@ -118,6 +118,12 @@ macro_rules! template {
     (Memories, $path:literal) => {
         concat!("/v1/projects/{project}", $path)
     };
+    (Outline, $path:literal) => {
+        concat!("/v1/projects/{project}", $path)
+    };
+    (Handoffs, $path:literal) => {
+        concat!("/v1/projects/{project}", $path)
+    };
     ($system:ident, $path:literal) => {
         concat!("/v1/sessions/{session}", $path)
     };

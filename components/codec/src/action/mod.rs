@@ -62,6 +62,10 @@ pub enum System {
     Projects,
     /// Memories of a project (spec 19).
     Memories,
+    /// The outline of a project and its owners (spec 20).
+    Outline,
+    /// Handoffs of a project (spec 21).
+    Handoffs,
 }
 
 impl System {
@@ -69,7 +73,7 @@ impl System {
     pub(crate) const fn scope(self) -> ScopeKind {
         match self {
             Self::Store | Self::Rounds | Self::Context | Self::Packets => ScopeKind::Session,
-            Self::Projects | Self::Memories => ScopeKind::Project,
+            Self::Projects | Self::Memories | Self::Outline | Self::Handoffs => ScopeKind::Project,
         }
     }
 }

@@ -95,7 +95,8 @@ actions! {
         answers SessionsReply<'_>;
         |it| Ok(Command::Project(ProjectCommand::Sessions { limit: checks::limit(it.limit)? }));
 
-    /// Take the project out as one document with digests. A large project has several: while one has
+    /// Take the project out as one document with digests: memories, sections and handoffs, but no leases.
+    /// A large project has several: while one has
     /// `next`, ask again with it as `after`.
     export_project: ADMIN, read;
         at Get "/export" -> 200;

@@ -1,12 +1,11 @@
 //! A page of a project as a portable document: one JSON object that anyone can verify (spec 15.6).
 //!
 //! Digests are those of session documents: SHA-256 over canonical JSON (RFC 8785). Each memory has one,
-//! so that an alteration can be located. A later format adds members for what else a project keeps.
+//! so that an alteration can be located, and so have sections and handoffs.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use shared_context_core::{
     Error, ProjectConfig, ProjectId, SessionId,
     memories::{DecisionId, MemoryRef, Origins, SessionUse},
@@ -15,19 +14,26 @@ use shared_context_core::{
     tokens::Estimator,
 };
 
-use super::memory_item::MemoryItem;
+use super::{
+    handoff_item::HandoffItem,
+    memory_item::MemoryItem,
+    section_item::{CoordinationItem, SectionItem},
+};
 use crate::{
-    form::{self, Member, Slot, form},
+    form::{self, form},
     json::Time,
     refusal::malformed,
     session::document::{check_items, digest},
-    values::invalid,
+    values::{RawDocument, invalid},
 };
 
 /// The format, which is the first.
 pub(crate) const FORMAT: &str = "shared-context/project/1";
 /// Prefix of every document's format.
 const FORMAT_FAMILY: &str = "shared-context/project/";
+
+/// A document in a request.
+pub(crate) type ProjectDocument = RawDocument<DocumentForm>;
 
 /// A page of a project, as `export_project` returns it and `import_project` takes it. Most projects
 /// have one page.
@@ -40,22 +46,36 @@ pub(crate) struct DocumentForm {
     format: String,
     /// What all pages have in common.
     project: HeadItem,
-    /// The number of the last memory of the page before; 0 in the first page.
+    /// The place where the page before ended; 0 in the first page. A memory has its number as its place;
+    /// sections follow, and then handoffs.
     after: u64,
-    /// The number after which the next page begins; absent in the last page.
+    /// The place after which the next page begins; absent in the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
     /// The sessions that worked on it, by their ids; in the first page.
     sessions: Vec<SessionItem>,
+    /// What its team coordinates; in the first page, absent when there never was anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coordination: Option<CoordinationItem>,
     /// Its memories, by their numbers.
     memories: Vec<MemoryItem>,
+    /// Its sections, by the bytes of their markers; absent when the page has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sections: Vec<SectionItem>,
+    /// Its handoffs, by their numbers; absent when the page has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    handoffs: Vec<HandoffItem>,
     /// The digests of the items.
     digests: Digests,
     /// The digest of an object of `format`, `after`, `next` and `digests`.
     digest: String,
 }
 
-form! { DocumentForm: format, project, after, next, sessions, memories, digests, digest }
+form! {
+    DocumentForm:
+    format, project, after, next, sessions, coordination, memories, sections = or_absent,
+    handoffs = or_absent, digests, digest
+}
 
 /// What all pages of an exported project have in common.
 #[derive(Debug, Default, Serialize)]
@@ -84,12 +104,18 @@ struct HeadItem {
     last_decision: Option<String>,
     /// How many sessions ever worked on it.
     session_count: u32,
+    /// How many sections all pages have; absent for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    section_count: Option<u32>,
+    /// How many handoffs all pages have; absent for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handoff_count: Option<u32>,
 }
 
 form! {
     HeadItem:
     project_id, revision, status, created_at, memories_max, estimator, origins, last_memory,
-    last_decision, session_count
+    last_decision, session_count, section_count, handoff_count
 }
 
 /// A project in which memories got their ids.
@@ -134,11 +160,23 @@ struct Digests {
     project: String,
     /// Of the list of sessions.
     sessions: String,
+    /// Of the coordination state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coordination: Option<String>,
     /// Of each memory.
     memories: Vec<String>,
+    /// Of each section.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sections: Vec<String>,
+    /// Of each handoff.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    handoffs: Vec<String>,
 }
 
-form! { Digests: project, sessions, memories }
+form! {
+    Digests:
+    project, sessions, coordination, memories, sections = or_absent, handoffs = or_absent
+}
 
 /// Content of the document's digest.
 #[derive(Serialize)]
@@ -173,11 +211,16 @@ impl DocumentForm {
                 last_memory: it.last_memory,
                 last_decision: it.last_decision.map(|it| it.to_string()),
                 session_count: it.session_count,
+                section_count: (it.section_count > 0).then_some(it.section_count),
+                handoff_count: (it.handoff_count > 0).then_some(it.handoff_count),
             },
             after: it.after,
             next: it.next,
             sessions: it.sessions.iter().map(session).collect(),
+            coordination: it.coordination.as_ref().map(CoordinationItem::new),
             memories: it.memories.iter().map(|one| MemoryItem::new(one, &it.origins)).collect(),
+            sections: it.sections.iter().map(SectionItem::new).collect(),
+            handoffs: it.handoffs.iter().map(|one| HandoffItem::new(one, &it.origins)).collect(),
             digests: Digests::default(),
             digest: String::new(),
         };
@@ -190,7 +233,10 @@ impl DocumentForm {
         Digests {
             project: digest(&self.project),
             sessions: digest(&self.sessions),
+            coordination: self.coordination.as_ref().map(digest),
             memories: self.memories.iter().map(digest).collect(),
+            sections: self.sections.iter().map(digest).collect(),
+            handoffs: self.handoffs.iter().map(digest).collect(),
         }
     }
 
@@ -209,8 +255,17 @@ impl DocumentForm {
         if found.sessions != self.digests.sessions {
             return altered("sessions");
         }
+        if found.coordination != self.digests.coordination {
+            return altered("coordination");
+        }
         check_items("memories", &found.memories, &self.digests.memories, |nth| {
             self.memories.get(nth).map(|it| it.memory_id.as_str())
+        })?;
+        check_items("sections", &found.sections, &self.digests.sections, |nth| {
+            self.sections.get(nth).map(|it| it.marker.as_str())
+        })?;
+        check_items("handoffs", &found.handoffs, &self.digests.handoffs, |nth| {
+            self.handoffs.get(nth).map(|it| it.handoff_id.as_str())
         })?;
         if self.digest_of_all() == self.digest { Ok(()) } else { altered("the document") }
     }
@@ -230,9 +285,7 @@ impl DocumentForm {
                 },
             })
         };
-        let memory = |(nth, it): (usize, MemoryItem)| {
-            it.memory(&origins).map_err(|error| invalid(&format!("memories.{nth}: {error}")))
-        };
+        let coordination = self.coordination.map(CoordinationItem::state).transpose();
         Ok(PortableProject {
             project: ProjectId::new(&it.project_id)
                 .ok_or_else(|| invalid("project_id is no id of a project"))?,
@@ -250,18 +303,28 @@ impl DocumentForm {
             last_memory: it.last_memory,
             last_decision: it.last_decision.as_deref().map(decision).transpose()?,
             session_count: it.session_count,
+            section_count: it.section_count.unwrap_or_default(),
+            handoff_count: it.handoff_count.unwrap_or_default(),
+            coordination: coordination.map_err(|it| invalid(&format!("coordination: {it}")))?,
             sessions: self.sessions.into_iter().map(session).collect::<Result<_, _>>()?,
             after: self.after,
             next: self.next,
-            memories: self
-                .memories
-                .into_iter()
-                .enumerate()
-                .map(memory)
-                .collect::<Result<_, _>>()?,
+            memories: each("memories", self.memories, |it| it.memory(&origins))?,
+            sections: each("sections", self.sections, SectionItem::section)?,
+            handoffs: each("handoffs", self.handoffs, |it| it.handoff(&origins))?,
             origins,
         })
     }
+}
+
+/// Reads each item of a list; an error names the place of the item.
+fn each<I, T>(
+    list: &str,
+    items: Vec<I>,
+    read: impl Fn(I) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let read = |(nth, it)| read(it).map_err(|error| invalid(&format!("{list}.{nth}: {error}")));
+    items.into_iter().enumerate().map(read).collect()
 }
 
 /// Parses the second id of a decision.
@@ -271,31 +334,6 @@ pub(super) fn decision(text: &str) -> Result<DecisionId, Error> {
         MemoryRef::Id(_) => {
             Err(invalid("the second id of a decision is such as DEC-2026-03-02-001"))
         }
-    }
-}
-
-/// Raw text of a document, which is parsed separately.
-#[derive(Debug, Default)]
-pub(crate) struct ProjectDocument(pub(crate) Box<RawValue>);
-
-impl Member for ProjectDocument {
-    fn slot(&mut self) -> Slot<'_> {
-        self.0.slot()
-    }
-}
-
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for ProjectDocument {
-    fn schema_name() -> Cow<'static, str> {
-        DocumentForm::schema_name()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"anyOf": [generator.subschema_for::<DocumentForm>()]})
     }
 }
 

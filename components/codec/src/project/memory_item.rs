@@ -112,14 +112,14 @@ struct SourceItem {
 
 form! { SourceItem: place, digest }
 
-/// What a redaction left of a version.
+/// What a redaction left.
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "project_document_redacted"))]
 #[serde(deny_unknown_fields)]
-struct RedactedItem {
-    digest: String,
-    reason: String,
+pub(super) struct RedactedItem {
+    pub(super) digest: String,
+    pub(super) reason: String,
 }
 
 form! { RedactedItem: digest, reason }
@@ -229,7 +229,7 @@ impl VersionItem {
 }
 
 /// Returns the number of a memory of the project.
-fn number(text: &str, origins: &Origins) -> Result<u64, Error> {
+pub(super) fn number(text: &str, origins: &Origins) -> Result<u64, Error> {
     let id = |it: MemoryId| origins.number(it);
     match MemoryRef::parse(text)? {
         MemoryRef::Id(it) => id(it),

@@ -2,7 +2,9 @@
 
 mod actions;
 pub(crate) mod document;
+mod handoff_item;
 mod memory_item;
+mod section_item;
 
 use serde::Serialize;
 use shared_context_core::reply::{ProjectInfo, ProjectSessions};
@@ -28,7 +30,7 @@ pub(crate) struct ProjectReply<'a> {
     changed_at: Time,
     /// True if it is read-only.
     is_archived: bool,
-    /// The number after which its import goes on; absent when nothing is missing.
+    /// The place after which its import goes on; absent when nothing is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     import_after: Option<u64>,
     /// The most memories.

@@ -6,7 +6,7 @@ use shared_context_core::{
 
 use super::{
     config::{self, ConfigForm},
-    document::{self, RawDocument},
+    document::{self, SessionDocument},
 };
 #[cfg(feature = "schema")]
 use super::{
@@ -195,7 +195,7 @@ actions! {
         rejects FormatTooNew, DocumentAltered, SessionExists;
         needs {
             /// The session as `export_session` returned it.
-            document: RawDocument,
+            document: SessionDocument,
         }
         takes {
             /// Your own name for this request, up to 64 characters: sending the same

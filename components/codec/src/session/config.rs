@@ -59,7 +59,7 @@ pub(crate) struct ConfigForm {
     /// The id of the project that the session belongs to; none by default. It need not exist.
     project: Option<Option<String>>,
     /// The sets of tools that participants are offered in MCP besides the working memory:
-    /// `delta_rounds`, `context_packets`, `memories`; none by default.
+    /// `delta_rounds`, `context_packets`, `memories`, `outline`; none by default.
     tools: Option<Option<Vec<String>>>,
     /// Whether a value that looks like a credential or personal data is rejected; false by
     /// default: it is stored, with a warning.

@@ -9,7 +9,7 @@ mod items;
 use std::{borrow::Cow, collections::BTreeMap, mem};
 
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use shared_context_core::{
     Config, Error, SessionId, canonical, context::kept::KeptContext, digest::sha256,
     packets::kept::KeptPackets, portable::Portable, rounds::RoundHistory, store::Entry,
@@ -21,12 +21,12 @@ use super::{
 };
 use crate::{
     context::document::ContextItem,
-    form::{self, Form, Member, Slot, form},
+    form::{self, Form, Slot, form},
     json::Time,
     packets::document::PacketsItem,
     refusal::malformed,
     rounds::document::RoundItem,
-    values::{Values, invalid},
+    values::{RawDocument, Values, invalid},
 };
 use items::{EntryItem, SnapshotItem, VersionItem};
 
@@ -41,6 +41,9 @@ const FORMAT_WITH_ROUNDS: &str = "shared-context/session/2";
 const FORMAT_OF_ENTRIES: &str = "shared-context/session/1";
 /// Prefix of every document's format.
 const FORMAT_FAMILY: &str = "shared-context/session/";
+
+/// A document in a request.
+pub(crate) type SessionDocument = RawDocument<DocumentForm>;
 
 /// A session, as `export_session` returns it and `import_session` takes it.
 #[derive(Debug, Default, Serialize)]
@@ -333,31 +336,6 @@ pub(crate) fn check_items<'a>(
         None => section.to_owned(),
     };
     Err(Error::DocumentAltered { place })
-}
-
-/// Raw text of a document, which is parsed separately.
-#[derive(Debug, Default)]
-pub(crate) struct RawDocument(pub(crate) Box<RawValue>);
-
-impl Member for RawDocument {
-    fn slot(&mut self) -> Slot<'_> {
-        self.0.slot()
-    }
-}
-
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for RawDocument {
-    fn schema_name() -> Cow<'static, str> {
-        DocumentForm::schema_name()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"anyOf": [generator.subschema_for::<DocumentForm>()]})
-    }
 }
 
 /// Parses a document.
