@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::{spin::stubs::Stubs, wrap::World};
 
-    const CORE: [&str; 14] = [
+    const CORE: [&str; 16] = [
         "types",
         "sessions",
         "store",
@@ -117,6 +117,8 @@ mod tests {
         "packets",
         "projects",
         "memories",
+        "outline",
+        "handoffs",
         "prompt",
         "tool",
     ];

@@ -6,8 +6,10 @@
 mod changes;
 mod compaction;
 mod context;
+mod handoffs;
 mod history;
 mod memories;
+mod outline;
 mod packets;
 mod projects;
 mod prompt;

@@ -76,6 +76,8 @@ pub(crate) mod interfaces {
         rounds = shared_context_core_rounds,
         projects = shared_context_core_projects,
         memories = shared_context_core_memories,
+        outline = shared_context_core_outline,
+        handoffs = shared_context_core_handoffs,
     }
 }
 

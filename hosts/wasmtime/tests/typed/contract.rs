@@ -87,10 +87,31 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("maintain", &["memories.maintain"]),
     ("decision_log", &["memories.decision-log"]),
     ("redact_memory", &["memories.redact"]),
+    ("put_section", &["outline.put"]),
+    ("read_section", &["outline.read"]),
+    ("delete_section", &["outline.delete"]),
+    ("read_index", &["outline.index"]),
+    ("check_outline", &["outline.check"]),
+    ("acquire", &["outline.acquire"]),
+    ("renew", &["outline.renew"]),
+    ("release", &["outline.release"]),
+    ("transfer", &["outline.transfer"]),
+    ("coordination", &["outline.coordination"]),
+    ("coordinate", &["outline.coordinate"]),
+    ("redact_section", &["outline.redact"]),
+    ("offer_handoff", &["handoffs.offer"]),
+    ("accept_handoff", &["handoffs.accept"]),
+    ("decline_handoff", &["handoffs.decline"]),
+    ("take_over", &["handoffs.take-over"]),
+    ("list_handoffs", &["handoffs.list-handoffs"]),
+    ("read_handoff", &["handoffs.read"]),
+    ("redact_handoff", &["handoffs.redact"]),
+    ("trace_decision", &["handoffs.trace-decision"]),
+    ("project_prompt", &["handoffs.prompt"]),
 ];
 
 /// The tests of the interfaces.
-const TESTS: [&str; 12] = [
+const TESTS: [&str; 14] = [
     include_str!("sessions.rs"),
     include_str!("store.rs"),
     include_str!("history.rs"),
@@ -103,6 +124,8 @@ const TESTS: [&str; 12] = [
     include_str!("rounds.rs"),
     include_str!("projects.rs"),
     include_str!("memories.rs"),
+    include_str!("outline.rs"),
+    include_str!("handoffs.rs"),
 ];
 
 /// Returns the parameters of each typed function, as members of a request.
@@ -186,6 +209,27 @@ const REQUESTS_AS_JSON: &[&str] = &[
     "maintain",
     "decision_log",
     "redact_memory",
+    "put_section",
+    "read_section",
+    "delete_section",
+    "acquire",
+    "renew",
+    "release",
+    "transfer",
+    "coordinate",
+    "redact_section",
+    "read_index",
+    "check_outline",
+    "coordination",
+    "offer_handoff",
+    "accept_handoff",
+    "decline_handoff",
+    "take_over",
+    "list_handoffs",
+    "read_handoff",
+    "redact_handoff",
+    "trace_decision",
+    "project_prompt",
 ];
 
 /// Actions that only the JSON tool can repeat under a request id.
