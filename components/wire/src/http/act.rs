@@ -52,6 +52,9 @@ fn request<E>(call: &Call<'_, E>, act: ActionRoute) -> Result<Vec<u8>, Failure> 
     } else if act.action.is_change && act.route.method == Method::Post {
         precondition::expect_no_request_id(call.headers)?;
     }
+    if act.route.method == Method::Delete {
+        request = from_query(call, act, request)?;
+    }
     if call.body.is_empty() && act.in_body().all(|it| !it.is_needed) {
         return Ok(request.into_bytes());
     }

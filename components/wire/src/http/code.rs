@@ -15,7 +15,7 @@ pub(crate) struct Code {
 }
 
 /// Every code, in order of precedence; those of the wire and of hosts last.
-pub(crate) static CODES: [Code; 54] = [
+pub(crate) static CODES: [Code; 60] = [
     code("UNAUTHENTICATED", StatusCode::UNAUTHORIZED, "Credential missing or void"),
     code("MALFORMED_REQUEST", StatusCode::BAD_REQUEST, "Request not understood"),
     code("INVALID_KEY", StatusCode::BAD_REQUEST, "Not a key"),
@@ -46,6 +46,8 @@ pub(crate) static CODES: [Code; 54] = [
     code("MISSING_NOT_FOUND", StatusCode::NOT_FOUND, "No such missing context"),
     code("PACKET_NOT_FOUND", StatusCode::NOT_FOUND, "No such packet"),
     code("MEMORY_NOT_FOUND", StatusCode::NOT_FOUND, "No such memory"),
+    code("SECTION_NOT_FOUND", StatusCode::NOT_FOUND, "No such section"),
+    code("HANDOFF_NOT_FOUND", StatusCode::NOT_FOUND, "No such handoff"),
     code("KEY_NOT_FOUND", StatusCode::NOT_FOUND, "No such entry"),
     code("PATH_NOT_FOUND", StatusCode::NOT_FOUND, "No such place in the state"),
     code("PATH_EXISTS", StatusCode::CONFLICT, "Place in the state is taken"),
@@ -55,6 +57,7 @@ pub(crate) static CODES: [Code; 54] = [
         "Session's estimator is not on this host",
     ),
     code("VALUE_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE, "Value over the limit of one entry"),
+    code("SECTION_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE, "Section over the limit of its level"),
     code("SENSITIVE_VALUE", StatusCode::UNPROCESSABLE_ENTITY, "Value looks like a secret"),
     code("BUDGET_TOO_SMALL", StatusCode::UNPROCESSABLE_ENTITY, "Budget too small for the task"),
     code(
@@ -65,6 +68,9 @@ pub(crate) static CODES: [Code; 54] = [
     code("FEEDBACK_GIVEN", StatusCode::CONFLICT, "Feedback was given already"),
     code("SUPERSEDES_ITSELF", StatusCode::CONFLICT, "Memory would replace itself"),
     code("MEMORY_ARCHIVED", StatusCode::CONFLICT, "Memory is archived"),
+    code("NOT_OWNER", StatusCode::CONFLICT, "Section is not yours"),
+    code("LEASE_EXPIRED", StatusCode::CONFLICT, "Lease ended"),
+    code("HANDOFF_SETTLED", StatusCode::CONFLICT, "Handoff is settled"),
     code("VERSION_CONFLICT", StatusCode::CONFLICT, "Entry is not as the condition says"),
     code("IDENTITY_CONFLICT", StatusCode::CONFLICT, "Term is bound to another concept"),
     code("STORE_FULL", StatusCode::CONFLICT, "Store over its limit"),

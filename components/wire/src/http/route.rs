@@ -62,7 +62,7 @@ fn matches(path: &str) -> impl Iterator<Item = (Operation, Vec<(&'static str, &s
         for expected in operation.template.split('/') {
             let segment = given.next()?;
             match parameter_name(expected) {
-                Some(MEMORY) if is_fixed(operation.template, segment) => return None,
+                Some(_) if is_fixed(operation.template, expected, segment) => return None,
                 Some(name) if !segment.is_empty() => values.push((name, segment)),
                 _ if expected == segment => {}
                 _ => return None,
@@ -72,13 +72,16 @@ fn matches(path: &str) -> impl Iterator<Item = (Operation, Vec<(&'static str, &s
     })
 }
 
-/// Parameter that is the id of a memory. Unlike the id of a session, it is never the name of a route.
-const MEMORY: &str = "id";
+/// The parameters that are never the name of a route: ids of memories and handoffs, and markers. The
+/// id of a session can be.
+const NEVER_A_NAME: [&str; 2] = ["{id}", "{marker}"];
 
-/// Returns whether there is a route with `segment` where `template` has the id of a memory.
-fn is_fixed(template: &str, segment: &str) -> bool {
-    let fixed = template.replace("{id}", segment);
-    operations().any(|it| it.template == fixed)
+/// Returns whether there is a route with `segment` where `template` has the parameter `expected`.
+fn is_fixed(template: &str, expected: &str, segment: &str) -> bool {
+    NEVER_A_NAME.contains(&expected) && {
+        let fixed = template.replace(expected, segment);
+        operations().any(|it| it.template == fixed)
+    }
 }
 
 /// Returns the name of the parameter if `segment` of a template is one.

@@ -76,15 +76,21 @@ pub(crate) struct ActionRoute {
 impl ActionRoute {
     /// Returns the members in the query.
     pub(crate) fn in_query(self) -> impl Iterator<Item = &'static Member> {
-        let is_read = self.route.method == codec::Method::Get;
-        self.route.rest(self.published.members).filter(move |_| is_read)
+        self.rest().filter(move |_| !self.has_body())
     }
 
-    /// Returns the members in the body. The request id is a header.
+    /// Returns the members in the body.
     pub(crate) fn in_body(self) -> impl Iterator<Item = &'static Member> {
-        let is_read = self.route.method == codec::Method::Get;
-        let members = self.route.rest(self.published.members);
-        members.filter(move |it| !is_read && it.name != "request_id")
+        self.rest().filter(move |_| self.has_body())
+    }
+
+    fn has_body(self) -> bool {
+        !matches!(self.route.method, codec::Method::Get | codec::Method::Delete)
+    }
+
+    /// Returns the members that are not in the path. The request id is a header.
+    fn rest(self) -> impl Iterator<Item = &'static Member> {
+        self.route.rest(self.published.members).filter(|it| it.name != "request_id")
     }
 }
 
@@ -97,7 +103,7 @@ pub const BODY_BYTES_MAX: usize = 256 * 1024;
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Longest body of a request with many texts, in bytes: 2 MiB, for the actions of the context
-/// pipeline, on packets and on memories.
+/// pipeline, on packets, on memories, on the outline and on handoffs.
 pub const CONTEXT_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 impl Endpoint {
@@ -108,7 +114,11 @@ impl Endpoint {
             Self::ActionRoute(it)
                 if matches!(
                     it.action.system,
-                    System::Context | System::Packets | System::Memories
+                    System::Context
+                        | System::Packets
+                        | System::Memories
+                        | System::Outline
+                        | System::Handoffs
                 ) =>
             {
                 CONTEXT_BYTES_MAX

@@ -88,7 +88,7 @@ async fn perform<E: Engine>(
     };
     let named = arguments.text("session").map_err(argument_error)?;
     let session = context.session(named.as_deref())?;
-    if tool.set == Toolset::Memories {
+    if tool.set.is_of_projects() {
         let (scope, caller) = context.project(session).await?;
         let request = arguments::request(action, arguments, request_id);
         let reply = context.engine.invoke(&scope, &caller, &request).await?;
@@ -271,7 +271,7 @@ impl<E: Engine> Context<'_, E> {
         let mut sets: Vec<Toolset> = named(&shown.config.tools);
         // Rounds have no keys to which a credential could be limited.
         sets.retain(|it| *it != Toolset::DeltaRounds || grant.keys.is_empty());
-        sets.retain(|it| *it != Toolset::Memories || grant.project.is_some());
+        sets.retain(|it| !it.is_of_projects() || grant.project.is_some());
         Ok(sets)
     }
 
@@ -302,7 +302,7 @@ impl<E: Engine> Context<'_, E> {
             Failure::new(
                 "PROJECT_NOT_FOUND",
                 format!(
-                    "session {session} has no memories: it names no project, or the credential was \
+                    "session {session} has no project: it names none, or the credential was \
                      issued before the project was created; go on without, and tell the operator"
                 ),
             )

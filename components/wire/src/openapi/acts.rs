@@ -67,6 +67,8 @@ fn summary(description: &str) -> (String, String) {
 fn tag(path: &str) -> &'static str {
     match path.split('/').nth(4) {
         Some("memories" | "rehydrate" | "maintain" | "decisions" | "summary") => "memories",
+        Some("outline" | "coordination") => "outline",
+        Some("handoffs") => "handoffs",
         _ if path.starts_with("/v1/projects") => "projects",
         Some("entries" | "batch") => "entries",
         Some("snapshots") => "snapshots",

@@ -160,11 +160,48 @@ fn project_requests() -> Vec<(&'static str, Value)> {
             json!({"action": "rehydrate", "task": "Move the orders", "max_tokens": 500}),
         ),
         (ORCHESTRATOR, json!({"action": "decision_log"})),
+        (ORCHESTRATOR, json!({"action": "trace_decision", "id": DECISION})),
+        (ORCHESTRATOR, json!({"action": "project_prompt", "task": "Move the orders"})),
+        (ORCHESTRATOR, offer_handoff()),
+        (ANALYSIS, json!({"action": "accept_handoff", "id": "HND-1"})),
+        (ORCHESTRATOR, offer_handoff()),
+        (ANALYSIS, json!({"action": "decline_handoff", "id": "HND-2", "reason": "no time"})),
+        (ORCHESTRATOR, json!({"action": "take_over", "from_agent": ANALYSIS})),
+        (ORCHESTRATOR, json!({"action": "list_handoffs"})),
+        (ORCHESTRATOR, json!({"action": "read_handoff", "id": "HND-1"})),
+        (
+            ORCHESTRATOR,
+            json!({"action": "redact_handoff", "id": "HND-2", "reason": "names a customer"}),
+        ),
         (ORCHESTRATOR, json!({"action": "maintain"})),
         (
             ORCHESTRATOR,
             json!({"action": "redact_memory", "id": OTHER_DECISION, "reason": "names a customer"}),
         ),
+        (
+            ORCHESTRATOR,
+            json!({
+                "action": "put_section", "marker": "3.1", "title": "Payment",
+                "content": "Payments go by way of a queue, because the bank is slow. See §4.pay.",
+            }),
+        ),
+        (ORCHESTRATOR, json!({"action": "read_section", "marker": "3.1"})),
+        (ORCHESTRATOR, json!({"action": "read_index"})),
+        (ORCHESTRATOR, json!({"action": "check_outline"})),
+        (ORCHESTRATOR, json!({"action": "acquire", "marker": "3.1", "reason": "PCI review"})),
+        (ORCHESTRATOR, json!({"action": "renew", "marker": "3.1", "ttl_seconds": 600})),
+        (ORCHESTRATOR, json!({"action": "transfer", "marker": "3.1", "to": "orchestrator"})),
+        (
+            ORCHESTRATOR,
+            json!({"action": "coordinate", "sync_version": 0, "global_blockers": ["PCI review"]}),
+        ),
+        (ORCHESTRATOR, json!({"action": "coordination"})),
+        (ORCHESTRATOR, json!({"action": "release", "marker": "3.1"})),
+        (
+            ORCHESTRATOR,
+            json!({"action": "redact_section", "marker": "3.1", "reason": "names a customer"}),
+        ),
+        (ORCHESTRATOR, json!({"action": "delete_section", "marker": "3.1"})),
         (ADMIN, json!({"action": "project_changes", "since": 9})),
         (ADMIN, json!({"action": "archive_project"})),
         (ADMIN, json!({"action": "delete_project"})),
@@ -259,6 +296,14 @@ fn conversation() -> Value {
 /// The decisions that [`add_memories`] adds, on the day of the clock.
 const DECISION: &str = "DEC-2026-02-20-001";
 const OTHER_DECISION: &str = "DEC-2026-02-20-002";
+
+/// Returns a request to offer a handoff.
+fn offer_handoff() -> Value {
+    json!({
+        "action": "offer_handoff", "to_agent": ANALYSIS, "handoff_type": "specialist",
+        "summary": "The orders are in PostgreSQL; the migration is next.",
+    })
+}
 
 /// Returns a request to add memories.
 fn add_memories() -> Value {

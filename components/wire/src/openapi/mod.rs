@@ -94,7 +94,9 @@ fn document() -> Value {
 
 /// Returns the path item of `operation`.
 fn path_item(operation: &Operation) -> Value {
+    let is_handoff = operation.template.contains("/handoffs/");
     let varying = operation.template.split('/').filter_map(route::parameter_name);
+    let varying = varying.map(|it| if is_handoff && it == "id" { "handoff" } else { it });
     let parameters: Vec<Value> = varying.map(parameter).collect();
     if parameters.is_empty() { json!({}) } else { json!({ "parameters": parameters }) }
 }
@@ -107,6 +109,7 @@ fn operation_item(operation: &Operation) -> Value {
         ("read_audit", "after") => "revision_after",
         ("export_project", "after") => "page_after",
         ("read_deltas", "participant") => "delta_participant",
+        ("list_handoffs", "state") => "handoff_state",
         (_, name) => name,
     });
     let parameters: Vec<Value> =

@@ -19,6 +19,8 @@ pub(super) fn all() -> Map<String, Value> {
     all.extend(sessions());
     all.extend(session());
     all.extend(rounds());
+    all.extend(outline());
+    all.extend(handoffs());
     all.extend([packets(), projects()]);
     all.extend(headers());
     all
@@ -26,7 +28,7 @@ pub(super) fn all() -> Map<String, Value> {
 
 type Parameter = (String, Value);
 
-fn paths() -> [Parameter; 9] {
+fn paths() -> [Parameter; 10] {
     let path = |name: &str, pattern: &str, example: &str| {
         let parameter = json!({
             "name": name, "in": "path", "required": true, "example": example,
@@ -44,6 +46,7 @@ fn paths() -> [Parameter; 9] {
         path("missing", MISSING, "MIS-1"),
         path("address", ADDRESS, "subagent:impl"),
         path("id", MEMORY, "DEC-2026-02-20-001"),
+        path("marker", MARKER, "3.1"),
     ]
 }
 
@@ -129,8 +132,8 @@ fn session() -> [Parameter; 12] {
             "tools",
             json!({"type": "string", "pattern": tool_sets()}),
             "The sets of tools that the connection uses besides the working memory, with commas \
-             between them: delta_rounds, context_packets, memories. When absent those of the credential, \
-             else those of the session.",
+             between them: delta_rounds, context_packets, memories, outline. When absent those of \
+             the credential, else those of the session.",
         ),
         query(
             "state",
@@ -148,6 +151,48 @@ fn session() -> [Parameter; 12] {
             "if_changed_since",
             json!({"type": "integer", "minimum": 0, "maximum": u64::MAX}),
             "Answer unchanged if nothing changed after this revision.",
+        ),
+    ]
+}
+
+/// Pattern of a marker in a path.
+const MARKER: &str = "^([1-3]([.](0|[1-9][0-9]{0,3})){1,8}|4([.][A-Za-z0-9_][A-Za-z0-9_-]{0,63}){1,7}([.]([A-Za-z0-9_][A-Za-z0-9_-]{0,63}|[*]))?)$";
+
+/// Returns the query parameters about the outline.
+fn outline() -> [Parameter; 3] {
+    let number = |max: u64| json!({"type": "integer", "minimum": 0, "maximum": max});
+    [
+        query(
+            "level",
+            json!({"type": "integer", "minimum": 1, "maximum": 4}),
+            "Read the sections of this level that the section leads to.",
+        ),
+        query("version", number(u64::MAX), "Read this version, of the last 10."),
+        query("if_version", number(u64::MAX), "Only if the section has this version."),
+    ]
+}
+
+/// Returns the parameters about handoffs, and about the prompt of a project.
+fn handoffs() -> [Parameter; 6] {
+    let id = json!({
+        "name": "id", "in": "path", "required": true, "example": "HND-1",
+        "schema": of_form("^HND-[1-9][0-9]{0,18}$"),
+    });
+    let state = query(
+        "state",
+        json!({"type": "string", "enum": ["offered", "accepted", "declined", "expired"]}),
+        "Only handoffs in this state.",
+    );
+    [
+        ("handoff".to_owned(), id),
+        as_component("handoff_state", state),
+        query("agent_id", of_form(PARTICIPANT), "Only handoffs from or to this participant."),
+        query("agent", text(), "Who the agent is and what it can do, up to 16384 bytes."),
+        query("criteria", text(), "When the task is done, up to 16384 bytes."),
+        query(
+            "focus",
+            text(),
+            "The markers of the sections of the task, with spaces between, at most 16.",
         ),
     ]
 }

@@ -15,6 +15,8 @@ pub(super) fn tags() -> Value {
         {"name": "rounds", "description": "Several participants, one agreed state."},
         {"name": "packets", "description": "What a worker gets to know for its task."},
         {"name": "memories", "description": "What a team knows for longer than a session."},
+        {"name": "outline", "description": "A project's map, and who owns which part."},
+        {"name": "handoffs", "description": "Work that an agent passes on to another."},
         {"name": "changes", "description": "What changed, as it changes."},
         {"name": "mcp", "description": "The Model Context Protocol."},
         {"name": "sessions", "description": "The life of sessions, and who takes part."},

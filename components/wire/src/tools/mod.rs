@@ -15,8 +15,10 @@
 
 mod context;
 mod delta_rounds;
+mod handoffs;
 mod memories;
 mod offer;
+mod outline;
 mod packets;
 mod schema;
 mod shared_context;
@@ -45,7 +47,7 @@ pub(crate) enum Format {
 }
 
 /// Every tool of MCP, in the order they are listed.
-const TOOLS: [&Tool; 13] = [
+const TOOLS: [&Tool; 17] = [
     &context::LIST,
     &context::READ,
     &context::CHANGES,
@@ -59,6 +61,10 @@ const TOOLS: [&Tool; 13] = [
     &packets::MANAGE,
     &memories::USE,
     &memories::MANAGE,
+    &outline::USE,
+    &outline::MANAGE,
+    &handoffs::USE,
+    &handoffs::MANAGE,
 ];
 
 /// Returns the tools of MCP that callers of `role` may use, in the order they are listed.

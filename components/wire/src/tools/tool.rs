@@ -85,12 +85,24 @@ pub(crate) enum Toolset {
     ContextPackets,
     /// Memories of the session's project (spec 19).
     Memories,
+    /// The outline of the session's project (spec 20).
+    Outline,
 }
 
 impl Toolset {
     /// Every set.
-    pub(crate) const ALL: [Self; 4] =
-        [Self::SharedContext, Self::DeltaRounds, Self::ContextPackets, Self::Memories];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::SharedContext,
+        Self::DeltaRounds,
+        Self::ContextPackets,
+        Self::Memories,
+        Self::Outline,
+    ];
+
+    /// Returns true if the tools of the set are about the session's project.
+    pub(crate) const fn is_of_projects(self) -> bool {
+        matches!(self, Self::Memories | Self::Outline)
+    }
 
     /// Returns the name in lists of sets.
     pub(crate) const fn as_str(self) -> &'static str {
@@ -99,6 +111,7 @@ impl Toolset {
             Self::DeltaRounds => "delta_rounds",
             Self::ContextPackets => "context_packets",
             Self::Memories => "memories",
+            Self::Outline => "outline",
         }
     }
 

@@ -75,9 +75,9 @@ fn the_tools_are_defined_in_three_formats_for_two_roles() {
         assert_eq!(tools.iter().any(has), has_snapshot, "{target}");
         assert_eq!(tools.len(), count, "{target}");
     };
-    check("", "/inputSchema", true, 13);
-    check("?format=mcp&role=orchestrator", "/inputSchema", true, 13);
-    check("?role=agent", "/inputSchema", false, 9);
+    check("", "/inputSchema", true, 17);
+    check("?format=mcp&role=orchestrator", "/inputSchema", true, 17);
+    check("?role=agent", "/inputSchema", false, 11);
     check("?format=openai", "/function/parameters", true, 1);
     check("?format=openai&role=agent", "/function/parameters", false, 1);
     check("?format=anthropic", "/input_schema", true, 1);

@@ -505,14 +505,14 @@ fn tools_are_listed_where_they_are_used() {
 #[test]
 fn an_unknown_set_of_tools_is_rejected() {
     let bench = Bench::new();
-    let body = r#"{"participant":"subagent:a","tools":["outline"]}"#;
+    let body = r#"{"participant":"subagent:a","tools":["billing"]}"#;
     let target = "POST /v1/sessions/s/credentials";
     bench.check_as(ADMIN_KEY, target, &[], body, 400, "shared_context, delta_rounds");
-    let body = r#"{"session_id":"r","config":{"tools":["outline"]}}"#;
+    let body = r#"{"session_id":"r","config":{"tools":["billing"]}}"#;
     bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, 400, "config.tools may have");
-    let seen = bench.modern_at(&bench.agent, "?tools=outline", "tools/list", json!({}));
+    let seen = bench.modern_at(&bench.agent, "?tools=billing", "tools/list", json!({}));
     assert_eq!(seen.status, 400, "{seen:?}");
-    assert!(seen.body.contains(r#"no \"outline\"; it may have shared_context"#), "{seen:?}");
+    assert!(seen.body.contains(r#"no \"billing\"; it may have shared_context"#), "{seen:?}");
     let body = r#"{"participant":"subagent:c","tools":[]}"#;
     let minted = bench.check_as(ADMIN_KEY, target, &[], body, 201, "").json();
     let token = minted["credential"].as_str().unwrap();

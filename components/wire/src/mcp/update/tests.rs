@@ -82,6 +82,19 @@ fn each_action_has_its_notifications() {
             | AuditAction::ExpireMemory
             | AuditAction::DeleteMemory
             | AuditAction::RedactMemory
+            | AuditAction::PutSection
+            | AuditAction::DeleteSection
+            | AuditAction::RedactSection
+            | AuditAction::AcquireSection
+            | AuditAction::RenewLease
+            | AuditAction::ReleaseSection
+            | AuditAction::ExpireLease
+            | AuditAction::Coordinate
+            | AuditAction::OfferHandoff
+            | AuditAction::AcceptHandoff
+            | AuditAction::DeclineHandoff
+            | AuditAction::TakeOver
+            | AuditAction::RedactHandoff
             | AuditAction::ArchiveProject
             | AuditAction::ArchiveSession
             | AuditAction::RevokeCredentials => &["keys"],

@@ -86,6 +86,7 @@ fn hints_tell_readers_from_those_that_remove() {
             "context_clear",
             "mark_memories",
             "maintain",
+            "delete_section",
         ];
         let removes = actions.iter().any(|it| removes.contains(it));
         assert_eq!(hints["destructiveHint"] == true, removes, "{}", tool.name);
@@ -96,7 +97,7 @@ fn hints_tell_readers_from_those_that_remove() {
 /// Actions of the JSON tool that no tool of MCP performs: those with an alternative (one entry is
 /// read by `read_batch`; prompts and the working memory as text are a prompt and a
 /// resource), and those for programs.
-const LEFT_OUT: [&str; 20] = [
+const LEFT_OUT: [&str; 26] = [
     "read",
     "write_batch",
     "prompt",
@@ -117,6 +118,12 @@ const LEFT_OUT: [&str; 20] = [
     "decision_log",
     "memory_history",
     "redact_memory",
+    "renew",
+    "coordination",
+    "coordinate",
+    "redact_section",
+    "redact_handoff",
+    "project_prompt",
 ];
 
 /// A new action is offered by exactly one tool, or left out on purpose. An action that an agent may
@@ -151,7 +158,7 @@ fn every_action_has_one_tool_or_is_left_out() {
 
 /// Members of the codec that no tool offers: those with an alternative, those that most sessions
 /// reject, and those that matter to programs more than to models.
-const MEMBERS_LEFT_OUT: [&str; 33] = [
+const MEMBERS_LEFT_OUT: [&str; 52] = [
     "prefix",
     "if_changed_since",
     "if_revision",
@@ -182,19 +189,50 @@ const MEMBERS_LEFT_OUT: [&str; 33] = [
     "sort_by",
     "cursor",
     "include_unverified",
-    "title",
     "importance",
     "keeps_forever",
+    "change",
+    "file",
+    "readers",
+    "shortcuts",
+    "ownership",
+    "to_session",
+    "state",
+    "from_agent_observations",
+    "in_progress",
+    "items",
+    "not_started",
+    "packet",
+    "required_skills",
+    "short_term",
+    "success_criteria",
+    "suggested_approach",
+    "to_agent_capabilities",
+    "to_session_id",
+    "from_session_id",
+    "useful_resources",
 ];
 
 /// Members that one tool offers and another one does not, by the action of the latter.
-const LEFT_OUT_OF_ACTIONS: [(&str, &str); 6] = [
+const LEFT_OUT_OF_ACTIONS: [(&str, &str); 18] = [
     ("context_read", "depth"),
     ("context_read", "form"),
     ("context_generate", "form"),
     ("context_generate", "keys"),
     ("update_memory", "if_version"),
     ("update_memory", "content"),
+    ("update_memory", "title"),
+    ("put_section", "if_version"),
+    ("put_section", "status"),
+    ("put_section", "summary"),
+    ("delete_section", "if_version"),
+    ("acquire", "reason"),
+    ("transfer", "reason"),
+    ("transfer", "ttl_seconds"),
+    ("offer_handoff", "task"),
+    ("offer_handoff", "ttl_seconds"),
+    ("take_over", "summary"),
+    ("take_over", "task"),
 ];
 
 /// A new member of the codec must be offered, or omitted on purpose. What a tool requires, its
