@@ -18,7 +18,7 @@ use super::{
     packets,
     problem::Problem,
     reply::{self, IssuedCredential, PromptReply},
-    server::ServerArgs,
+    server::{Server, ServerArgs},
 };
 
 /// Mint a participant's credential
@@ -88,6 +88,7 @@ pub(crate) struct Arguments {
 Examples:
   shared-context prompt ticket-7 --as subagent:analysis
   shared-context prompt ticket-7 --as orchestrator --max-tokens 300 > prompt
+  shared-context prompt ticket-7 --project webshop --task 'Add refunds'
 
 In a pipe or a file the text is printed byte for byte.")]
 pub(crate) struct PromptArguments {
@@ -97,6 +98,22 @@ pub(crate) struct PromptArguments {
     /// Its budget
     #[arg(long, env = "SHARED_CONTEXT_MAX_TOKENS", value_name = "N", value_parser = number)]
     max_tokens: Option<u64>,
+    /// What this project knows, in place of the conventions of the session
+    #[arg(long, env = "SHARED_CONTEXT_PROMPT_PROJECT", value_name = "PROJECT")]
+    project: Option<String>,
+    /// With --project: the task
+    #[arg(long, env = "SHARED_CONTEXT_PROMPT_TASK", value_name = "TEXT", requires = "project")]
+    task: Option<String>,
+    /// With --project: the sections of the task [default: those that have words in
+    /// common with it]
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_FOCUS",
+        value_name = "MARKERS",
+        value_delimiter = ',',
+        requires = "project"
+    )]
+    focus: Vec<String>,
     #[command(flatten)]
     caller: CallerArgs,
     #[command(flatten)]
@@ -190,8 +207,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
 
 /// Runs `prompt`.
 pub(crate) fn prompt(arguments: &PromptArguments, output: Output) -> Result<(), Problem> {
-    let PromptArguments { session, max_tokens, caller, server } = arguments;
+    let PromptArguments { session, max_tokens, project, caller, server, .. } = arguments;
     let server = server.server()?;
+    if let Some(project) = project {
+        return project_prompt(&server, project, arguments, output);
+    }
     let session = &server.session(session)?;
     let bearer = caller.bearer(&server, session)?;
     // The operator has no prompt, and sees that of the orchestrator.
@@ -211,6 +231,42 @@ pub(crate) fn prompt(arguments: &PromptArguments, output: Output) -> Result<(), 
         remark(&format!("{tokens} of {max_tokens} tokens; left out: {left_out}"));
     }
     output.exact_text(&text)
+}
+
+/// Prints the system prompt of a project.
+fn project_prompt(
+    server: &Server,
+    project: &str,
+    arguments: &PromptArguments,
+    output: Output,
+) -> Result<(), Problem> {
+    #[derive(Deserialize)]
+    struct ProjectPromptReply {
+        text: String,
+        tokens: u64,
+        max_tokens: u64,
+        omitted: Vec<serde_json::Value>,
+    }
+    let bearer = match arguments.caller.caller(server) {
+        Caller::Operator => server.admin()?,
+        _ => arguments.caller.bearer(server, &server.session(&arguments.session)?)?,
+    };
+    let mut query = Vec::new();
+    query.extend(arguments.task.clone().map(|it| ("task", it)));
+    let focus = arguments.focus.join(" ");
+    query.extend((!focus.is_empty()).then_some(("focus", focus)));
+    query.extend(arguments.max_tokens.map(|it| ("max_tokens", it.to_string())));
+    let call = server.client.get(&["v1", "projects", project, "prompt"], &query);
+    let reply = server.send(&call, Some(&bearer))?;
+    if output.is_json {
+        return output.answer(&reply, || Ok(String::new()));
+    }
+    let it: ProjectPromptReply = parse(&reply, &server.client)?;
+    if !it.omitted.is_empty() {
+        let (tokens, most, out) = (it.tokens, it.max_tokens, it.omitted.len());
+        remark(&format!("{tokens} of {most} tokens; {out} did not fit, --json names them"));
+    }
+    output.exact_text(&it.text)
 }
 
 /// Runs `context`.

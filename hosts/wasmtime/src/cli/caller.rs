@@ -100,11 +100,17 @@ impl CallerArgs {
         server: &Server,
         session: &str,
     ) -> Result<Bearer, Problem> {
-        if self.participant.is_none() && self.caller(server) == Caller::Operator {
-            return Err(Problem::new(Kind::Usage, "NO_CREDENTIAL", "nothing says who calls")
-                .next("add --as PARTICIPANT, or set SHARED_CONTEXT_TOKEN to a credential"));
-        }
+        self.check_named(server, "--as PARTICIPANT")?;
         self.bearer(server, session)
+    }
+
+    /// Rejects a call that nothing but the admin key says the caller of. `options` name it.
+    fn check_named(&self, server: &Server, options: &str) -> Result<(), Problem> {
+        if self.participant.is_some() || self.caller(server) != Caller::Operator {
+            return Ok(());
+        }
+        Err(Problem::new(Kind::Usage, "NO_CREDENTIAL", "nothing says who calls")
+            .next(format!("add {options}, or set SHARED_CONTEXT_TOKEN to a credential")))
     }
 
     /// Returns the credential for a call on `session` that the orchestrator makes if nobody else is
@@ -149,6 +155,17 @@ impl ProjectCallerArgs {
             Caller::Holder(_) | Caller::Operator => String::new(),
         };
         caller.bearer(server, &session, Some(CALL_TTL_SECONDS))
+    }
+
+    /// Returns the credential for a call on a project that only participants may make. With
+    /// `--as admin` it is the operator's key, and the server rejects the call.
+    ///
+    /// # Errors
+    ///
+    /// No participant or credential is given, nothing says in which session, or minting failed.
+    pub(crate) fn participant_bearer(&self, server: &Server) -> Result<Bearer, Problem> {
+        self.caller.check_named(server, "--as PARTICIPANT --in SESSION")?;
+        self.bearer(server)
     }
 }
 

@@ -8,6 +8,7 @@
 //! Secrets are never arguments, because other users of a machine can see those. They come
 //! from the environment or from the data folder.
 
+mod answer;
 mod argument;
 mod assemble;
 mod call;
@@ -22,12 +23,14 @@ mod event;
 mod evidence;
 mod file;
 mod generate;
+mod handoff;
 mod history;
 mod inspect;
 mod mcp;
 mod memory;
 mod missing;
 mod move_project;
+mod outline;
 mod output;
 mod packets;
 mod portable;
@@ -115,6 +118,8 @@ enum Command {
     Session(session::Arguments),
     Project(project::Arguments),
     Memory(memory::Arguments),
+    Outline(outline::Arguments),
+    Handoff(handoff::Arguments),
     Token(call::TokenArguments),
     #[command(name = "ls")]
     List(entry::ListArguments),
@@ -185,6 +190,8 @@ fn run(command: Command, output: Output) -> Result<(), Problem> {
         Command::Session(arguments) => session::run(&arguments, output),
         Command::Project(arguments) => project::run(&arguments, output),
         Command::Memory(arguments) => memory::run(&arguments, output),
+        Command::Outline(arguments) => outline::run(&arguments, output),
+        Command::Handoff(arguments) => handoff::run(&arguments, output),
         Command::Token(arguments) => call::token(&arguments, output),
         Command::List(arguments) => entry::list(&arguments, output),
         Command::Get(arguments) => entry::get(&arguments, output),

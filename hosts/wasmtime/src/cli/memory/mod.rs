@@ -261,10 +261,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
                 Ok(format!("{YELLOW}Redact{YELLOW:#} {BOLD}{memory}{BOLD:#} of {project}?"))
             })?;
             let call = post(project, &["memories", memory, "redact"], json!({"reason": reason}));
-            let reply = server.send(&call, Some(&bearer))?;
-            output.answer(&reply, || {
-                Ok(parse::<RedactedMemory>(&reply, &server.client)?.human(output))
-            })
+            super::answer::answer::<RedactedMemory>(&server, &call, &bearer, output)
         }
     }
 }
@@ -276,8 +273,7 @@ fn answer<T: DeserializeOwned + Human>(
     caller: &ProjectCallerArgs,
     output: Output,
 ) -> Result<(), Problem> {
-    let reply = server.send(call, Some(&caller.bearer(server)?))?;
-    output.answer(&reply, || Ok(parse::<T>(&reply, &server.client)?.human(output)))
+    super::answer::answer::<T>(server, call, &caller.bearer(server)?, output)
 }
 
 /// Prints what a new session should know, and on standard error what is not in it.

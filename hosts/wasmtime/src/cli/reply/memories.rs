@@ -109,6 +109,12 @@ pub(crate) fn memories(count: u64) -> String {
     if count == 1 { "1 memory".to_owned() } else { format!("{} memories", grouped(count)) }
 }
 
+/// Returns the day of an instant.
+pub(super) fn day(rfc3339: &str) -> String {
+    let instant = instant(rfc3339);
+    instant.get(..DATE_LENGTH).unwrap_or(&instant).to_owned()
+}
+
 /// Returns the length of a list.
 pub(super) fn length<T>(list: &[T]) -> u64 {
     u64::try_from(list.len()).unwrap_or(u64::MAX)
@@ -138,12 +144,11 @@ impl Human for FoundMemories {
             return format!("{DIMMED}nothing found{DIMMED:#}\n");
         }
         let row = |Found { head, score }: &Found| {
-            let day = instant(&head.timestamp);
             vec![
                 head.id().to_owned(),
                 head.memory_type.clone(),
                 head.importance.to_string(),
-                day.get(..DATE_LENGTH).unwrap_or(&day).to_owned(),
+                day(&head.timestamp),
                 head.title.clone(),
                 format!("{score:.2}"),
             ]

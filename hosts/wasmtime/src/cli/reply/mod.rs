@@ -6,9 +6,12 @@
 mod change;
 mod context;
 mod entry;
+mod handoffs;
 mod history;
 mod memories;
 mod memory_change;
+mod outline;
+mod ownership;
 mod packets;
 mod project;
 mod session;
@@ -24,11 +27,17 @@ pub(crate) use self::{
     change::{AuditPage, ChangesPage, Commit},
     context::AssembledReply,
     entry::{DeleteReply, Entry, Listing, ReadReply, RedactReply, RedactRoundsReply, WriteReply},
+    handoffs::{DecisionTrace, HandoffReply, Handoffs},
     history::History,
     memories::{DecisionLog, FoundMemories, ReadMemories, Rehydrated, memories},
     memory_change::{
         AddedMemories, Maintained, MarkedMemories, RedactedMemory, SupersededMemory, UpdatedMemory,
     },
+    outline::{
+        DeletedSection, OutlineFindings, OutlineIndex, ReadSections, RedactedSection,
+        WrittenSection,
+    },
+    ownership::{Coordination, LeasedSection, ReleasedSection},
     packets::{PacketRead, PacketWritten},
     project::{Project, ProjectSessions, Projects},
     session::{CreatedSession, Inspection, IssuedCredential, Session, Sessions},

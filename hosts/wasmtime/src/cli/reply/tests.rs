@@ -1,5 +1,7 @@
 //! Tests of the formatted replies.
 
+mod outline;
+
 use super::*;
 
 const OUTPUT: Output = Output { is_json: false, width: 80 };
