@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::case::{Body, Case, Expectation, Instruction, ToolCall};
 
 /// Codes with adjacent precedence that never apply to one request, each with the reason.
-const NEVER_TOGETHER: [(&str, &str, &str); 34] = [
+const NEVER_TOGETHER: [(&str, &str, &str); 42] = [
     ("INVALID_KEY", "INVALID_PATH", "what names a path names no key"),
     ("INVALID_PATH", "FORMAT_TOO_NEW", "an import names no path"),
     ("SESSION_NOT_FOUND", "PROJECT_NOT_FOUND", "a request is about a session or a project"),
@@ -34,15 +34,23 @@ const NEVER_TOGETHER: [(&str, &str, &str); 34] = [
     ("MISSING_NOT_FOUND", "PACKET_NOT_FOUND", "missing context has no packet"),
     ("SESSION_ARCHIVED", "PROJECT_ARCHIVED", "a request is about a session or a project"),
     ("PACKET_NOT_FOUND", "MEMORY_NOT_FOUND", "a session has no memories"),
-    ("MEMORY_NOT_FOUND", "KEY_NOT_FOUND", "a project has no keys"),
+    ("MEMORY_NOT_FOUND", "SECTION_NOT_FOUND", "what names a memory names no section"),
+    ("SECTION_NOT_FOUND", "HANDOFF_NOT_FOUND", "an offer names no handoff"),
+    ("HANDOFF_NOT_FOUND", "KEY_NOT_FOUND", "a project has no keys"),
     ("KEY_NOT_FOUND", "PATH_NOT_FOUND", "what names a path names no key"),
     ("PATH_NOT_FOUND", "PATH_EXISTS", "a place is there or it is not"),
     ("PATH_EXISTS", "TOKENIZER_UNAVAILABLE", "the tokens of a state are not counted"),
     ("TOKENIZER_UNAVAILABLE", "VALUE_TOO_LARGE", "what cannot be counted is not too large"),
+    ("VALUE_TOO_LARGE", "SECTION_TOO_LARGE", "a project has no entries"),
+    ("SECTION_TOO_LARGE", "SENSITIVE_VALUE", "a project has no entries"),
     ("SENSITIVE_VALUE", "BUDGET_TOO_SMALL", "an assembly writes no entry"),
     ("BUDGET_TOO_SMALL", "TARGET_UNREACHABLE", "a compaction has no budget"),
     ("TARGET_UNREACHABLE", "FEEDBACK_GIVEN", "feedback has no target"),
     ("FEEDBACK_GIVEN", "SUPERSEDES_ITSELF", "a session has no memories"),
+    ("MEMORY_ARCHIVED", "NOT_OWNER", "what names a memory names no section"),
+    ("NOT_OWNER", "LEASE_EXPIRED", "who lost a section is told so first, and then asks again"),
+    ("LEASE_EXPIRED", "HANDOFF_SETTLED", "an answer to a handoff changes no section's content"),
+    ("HANDOFF_SETTLED", "VERSION_CONFLICT", "an answer to a handoff names no version"),
     ("VERSION_CONFLICT", "IDENTITY_CONFLICT", "a place has no version"),
     ("IDENTITY_CONFLICT", "STORE_FULL", "the store holds no state"),
     ("STORE_FULL", "ROUND_FULL", "the store holds no deltas"),

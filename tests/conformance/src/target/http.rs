@@ -21,7 +21,7 @@ pub const SECRET: &str = "conformance: signs the credentials";
 pub const ADMIN_KEY: &str = "conformance-admin-key-0123456789abcdef";
 
 /// The status of each error code of the JSON tool.
-const STATUSES: [(&str, u16); 47] = [
+const STATUSES: [(&str, u16); 53] = [
     ("UNAUTHENTICATED", 401),
     ("MALFORMED_REQUEST", 400),
     ("INVALID_KEY", 400),
@@ -48,17 +48,23 @@ const STATUSES: [(&str, u16); 47] = [
     ("MISSING_NOT_FOUND", 404),
     ("PACKET_NOT_FOUND", 404),
     ("MEMORY_NOT_FOUND", 404),
+    ("SECTION_NOT_FOUND", 404),
+    ("HANDOFF_NOT_FOUND", 404),
     ("KEY_NOT_FOUND", 404),
     ("PATH_NOT_FOUND", 404),
     ("PATH_EXISTS", 409),
     ("TOKENIZER_UNAVAILABLE", 503),
     ("VALUE_TOO_LARGE", 413),
+    ("SECTION_TOO_LARGE", 413),
     ("SENSITIVE_VALUE", 422),
     ("BUDGET_TOO_SMALL", 422),
     ("TARGET_UNREACHABLE", 422),
     ("FEEDBACK_GIVEN", 409),
     ("SUPERSEDES_ITSELF", 409),
     ("MEMORY_ARCHIVED", 409),
+    ("NOT_OWNER", 409),
+    ("LEASE_EXPIRED", 409),
+    ("HANDOFF_SETTLED", 409),
     ("VERSION_CONFLICT", 409),
     ("IDENTITY_CONFLICT", 409),
     ("STORE_FULL", 409),
