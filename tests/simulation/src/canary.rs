@@ -4,6 +4,8 @@
 //! Most are a layer between the core and its host that breaks the host's contract. Others imitate a
 //! bug in the core or the codec by changing a request or a reply. The core itself stays unchanged.
 
+use crate::generate;
+
 /// Number of seeds within which every canary must be detected. A torn read takes the most of them.
 pub const SEEDS_MAX: u64 = 30;
 
@@ -78,11 +80,25 @@ pub enum Canary {
     LeavesVersions,
     /// Idempotency records of a project are not stored.
     ForgetsProjectRequests,
+    /// Who owns a section is not stored.
+    LosesLeases,
+    /// Who lost a section is not told.
+    HidesLostLeases,
+    /// Who lost a section is told again.
+    RepeatsLostLeases,
+    /// A handoff can be accepted again.
+    SettlesTwice,
+    /// An accepted handoff leaves the sections with their owners.
+    KeepsOwners,
+    /// A package is not the one of its digest.
+    AltersPackages,
+    /// A redaction leaves the packages of handoffs.
+    LeavesPackages,
 }
 
 impl Canary {
     /// Every canary.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 41] = [
         Self::IgnoresExpected,
         Self::DropsAChange,
         Self::LosesDeletes,
@@ -117,6 +133,13 @@ impl Canary {
         Self::LeavesSignatures,
         Self::LeavesVersions,
         Self::ForgetsProjectRequests,
+        Self::LosesLeases,
+        Self::HidesLostLeases,
+        Self::RepeatsLostLeases,
+        Self::SettlesTwice,
+        Self::KeepsOwners,
+        Self::AltersPackages,
+        Self::LeavesPackages,
     ];
 
     /// Returns the canary's name.
@@ -156,7 +179,35 @@ impl Canary {
             Self::LeavesSignatures => "leaves_signatures",
             Self::LeavesVersions => "leaves_versions",
             Self::ForgetsProjectRequests => "forgets_project_requests",
+            Self::LosesLeases => "loses_leases",
+            Self::HidesLostLeases => "hides_lost_leases",
+            Self::RepeatsLostLeases => "repeats_lost_leases",
+            Self::SettlesTwice => "settles_twice",
+            Self::KeepsOwners => "keeps_owners",
+            Self::AltersPackages => "alters_packages",
+            Self::LeavesPackages => "leaves_packages",
         }
+    }
+
+    /// Returns the seeds from `first` on, at most [`SEEDS_MAX`], without those whose worlds lack what
+    /// the canary breaks.
+    pub fn seeds(self, first: u64) -> impl Iterator<Item = u64> {
+        let (of_project, of_team) = match self {
+            Self::LosesMemories
+            | Self::LeavesSignatures
+            | Self::LeavesVersions
+            | Self::ForgetsProjectRequests => (true, false),
+            Self::LosesLeases
+            | Self::HidesLostLeases
+            | Self::RepeatsLostLeases
+            | Self::SettlesTwice
+            | Self::KeepsOwners
+            | Self::AltersPackages
+            | Self::LeavesPackages => (true, true),
+            _ => (false, false),
+        };
+        (first..first + SEEDS_MAX)
+            .filter(move |seed| !of_project || generate::has_project(*seed, of_team))
     }
 
     /// Returns the canary called `name`.

@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use sha2::{Digest as _, Sha256};
 use shared_context_simulation::{
-    canary::{Canary, SEEDS_MAX},
+    canary::Canary,
     counts::Counts,
     run::{self, Outcome},
     script::Script,
@@ -182,7 +182,7 @@ impl Options {
         let first = self.seed.unwrap_or(1);
         let mut all = Vec::new();
         for canary in Canary::ALL {
-            let found = (first..first + SEEDS_MAX).find_map(|seed| {
+            let found = canary.seeds(first).find_map(|seed| {
                 let outcome = run::seed(seed, self.steps(), Some(canary));
                 let flaw = outcome.flaw?;
                 Some((seed, shrink::shrink(&outcome.script, &flaw)))

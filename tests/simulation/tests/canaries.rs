@@ -18,7 +18,7 @@ const PROJECT_STEPS_SHOWN_MAX: usize = 40;
 
 /// Returns the first seed that detects `canary`, and the minimized script.
 fn detect(canary: Canary) -> (u64, shrink::Shrunk) {
-    let detected = (1..=SEEDS_MAX).find_map(|seed| {
+    let detected = canary.seeds(1).find_map(|seed| {
         let outcome = run::seed(seed, STEPS, Some(canary));
         let flaw = outcome.flaw?;
         Some((seed, shrink::shrink(&outcome.script, &flaw)))

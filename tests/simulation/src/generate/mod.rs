@@ -11,6 +11,9 @@ mod packets;
 mod projects;
 mod requests;
 mod rounds;
+mod team;
+
+pub(crate) use projects::has_project;
 
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng, seq::IndexedRandom as _};
 use serde_json::Value;

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::{Generator, RETRIES_MAX};
 use crate::{
-    script::{Payload, Request, Step},
-    world::World,
+    script::{Event, EventKind, Payload, Request, Step},
+    world::{ProjectView, World},
 };
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -26,33 +26,45 @@ const CALLERS: [(&str, &str); 6] = [
 /// What the generator of projects keeps.
 #[derive(Debug)]
 pub(super) struct Projects {
-    rng: ChaCha8Rng,
+    pub(super) rng: ChaCha8Rng,
     /// How likely a step is one of the project.
     likely: f64,
+    /// How likely such a step is about sections or handoffs.
+    team: f64,
     /// Recent requests.
     sent: Vec<Request>,
     words: u32,
+    /// What is left of a handoff that was begun: who sends which request.
+    pub(super) begun: Vec<(usize, Value)>,
+}
+
+/// Returns whether the world of `seed` has a project, and a team that works on its outline if that
+/// is needed.
+pub(crate) fn has_project(seed: u64, needs_team: bool) -> bool {
+    let it = Projects::new(seed);
+    it.likely > 0.0 && (!needs_team || it.team > 0.0)
 }
 
 impl Projects {
     pub(super) fn new(seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(!seed);
         let likely = [0.0, 0.0, 0.1, 0.4][rng.random_range(0..4)];
-        Self { rng, likely, sent: Vec::new(), words: 0 }
+        let team = [0.0, 0.5, 0.9][usize::try_from(seed / 2 % 3).unwrap_or_default()];
+        Self { rng, likely, team, sent: Vec::new(), words: 0, begun: Vec::new() }
     }
 
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.rng.random_range(0..of.len())]
     }
 
     /// Returns the reference to one of the last memories, or to none.
-    fn id(&mut self, last: u64) -> Value {
+    pub(super) fn id(&mut self, last: u64) -> Value {
         let from = last.saturating_sub(12).max(1);
         format!("#{}", self.rng.random_range(from..=last.max(1) + 1)).into()
     }
 
     /// Returns a text with a word that no other text has.
-    fn text(&mut self) -> String {
+    pub(super) fn text(&mut self) -> String {
         self.words += 1;
         let subject = self.pick(&["pool", "cache", "retry", "login"]);
         format!("zq{}x {subject}", self.words)
@@ -79,7 +91,11 @@ impl Projects {
         it
     }
 
-    fn call(&mut self, is_there: bool, last: u64) -> (usize, Value) {
+    fn call(&mut self, view: ProjectView) -> (usize, Value) {
+        let ProjectView { is_there, memory: last, .. } = view;
+        if is_there && self.team > 0.0 && self.rng.random_bool(self.team) {
+            return self.team_call(view);
+        }
         if !is_there && self.rng.random_bool(0.9) || self.rng.random_bool(0.01) {
             let memories_max = self.pick(&[3, 10_000, 10_000]);
             return (5, json!({"action": "create_project", "memories_max": memories_max}));
@@ -133,6 +149,41 @@ impl Projects {
     }
 }
 
+/// The changes that get no request id.
+const WITHOUT_ID: [&str; 3] = ["create_project", "archive_project", "maintain"];
+
+impl Projects {
+    /// Returns a request, at times one that was sent before.
+    fn request(&mut self, world: &World) -> Request {
+        let is_retry = self.rng.random_bool(0.1);
+        let again = self.sent.choose(&mut self.rng).cloned().filter(|_| is_retry);
+        if let Some(it) = again {
+            return it;
+        }
+        let (nth, mut call) = self.call(world.project());
+        let (participant, session) = CALLERS[nth];
+        let action = call["action"].as_str().unwrap_or_default();
+        let takes_id = shared_context_codec::actions()
+            .any(|it| it.name == action && it.optional.contains(&"request_id"));
+        if takes_id && !WITHOUT_ID.contains(&action) && self.rng.random_bool(0.4) {
+            call["request_id"] = format!("p{}", self.rng.random_range(0..40)).into();
+        }
+        let request = Request {
+            participant: participant.to_owned(),
+            keys: Vec::new(),
+            credential: None,
+            session: session.to_owned(),
+            payload: Payload::Call(call),
+            during: Vec::new(),
+        };
+        self.sent.push(request.clone());
+        if self.sent.len() > RETRIES_MAX {
+            self.sent.remove(0);
+        }
+        request
+    }
+}
+
 impl Generator {
     /// Returns a step of the project, in the worlds that have one.
     pub(super) fn project_step(&mut self, world: &World) -> Option<Step> {
@@ -143,37 +194,18 @@ impl Generator {
         if projects.rng.random_bool(0.02) {
             return Some(Step::ClockMs(projects.pick(&[8, 31, 91, 181]) * DAY_MS));
         }
-        let is_retry = projects.rng.random_bool(0.1);
-        let again = projects.sent.choose(&mut projects.rng).cloned().filter(|_| is_retry);
-        let request = again.unwrap_or_else(|| {
-            let (is_there, last) = world.project();
-            let (nth, mut call) = projects.call(is_there, last);
-            let (participant, session) = CALLERS[nth];
-            let takes_id = [
-                "add_memories",
-                "update_memory",
-                "supersede_memory",
-                "mark_memories",
-                "redact_memory",
-            ];
-            if takes_id.iter().any(|it| call["action"] == *it) && projects.rng.random_bool(0.4) {
-                call["request_id"] = format!("p{}", projects.rng.random_range(0..40)).into();
-            }
-            let request = Request {
-                participant: participant.to_owned(),
-                keys: Vec::new(),
-                credential: None,
-                session: session.to_owned(),
-                payload: Payload::Call(call),
-                during: Vec::new(),
-            };
-            projects.sent.push(request.clone());
-            if projects.sent.len() > RETRIES_MAX {
-                projects.sent.remove(0);
-            }
-            request
-        });
-        let during = self.during(world, 0);
+        let is_team = projects.team > 0.0;
+        if is_team && projects.rng.random_bool(0.08) {
+            return Some(Step::ClockMs(projects.lease_step()));
+        }
+        let request = projects.request(world);
+        let mut during = self.during(world, 0);
+        let projects = &mut self.projects;
+        if is_team && projects.rng.random_bool(0.15) {
+            let (at, other) = (projects.between(), projects.request(world));
+            let kind = EventKind::Meanwhile(Step::Project(Box::new(other)));
+            during.push(Event { at, kind });
+        }
         Some(Step::Project(Box::new(Request { during, ..request })))
     }
 }

@@ -45,6 +45,7 @@ use crate::{
 use history::BucketHistory;
 use instance::{Instance, KillSignal};
 use project::ProjectState;
+pub use project::ProjectView;
 
 /// Deepest nesting of requests.
 const DEPTH_MAX: u64 = 8;

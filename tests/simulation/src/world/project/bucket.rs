@@ -10,7 +10,6 @@ use shared_context_core::{
 
 use super::{BUCKET, ProjectCall};
 use crate::{
-    canary::Canary,
     script::{Call, Storage},
     world::{
         World,
@@ -79,20 +78,6 @@ impl ProjectBucket<'_> {
         }
     }
 
-    /// Returns the changes as the canary lets them be.
-    fn broken(&self, mut changes: Vec<Change>) -> Vec<Change> {
-        let puts = |prefix: &'static str| move |it: &Change| !matches!(it, Change::Put(row, _) if row.starts_with(prefix));
-        let is_redaction = self.call.call["action"] == "redact_memory";
-        match self.world().canary {
-            Some(Canary::LosesMemories) => changes.retain(puts("m/")),
-            Some(Canary::LeavesSignatures) => changes.retain(puts("i/")),
-            Some(Canary::LeavesVersions) if is_redaction => changes.retain(puts("v/")),
-            Some(Canary::ForgetsProjectRequests) => changes.retain(puts("q/")),
-            _ => {}
-        }
-        changes
-    }
-
     fn fail(&self) -> Result<Revision, CommitError> {
         self.call.instance.has_failed.set(true);
         Err(CommitError::Failed(failed()))
@@ -149,7 +134,7 @@ impl Bucket for ProjectBucket<'_> {
         for change in &changes {
             self.world().note_change(change);
         }
-        let changes = self.broken(changes);
+        let changes = self.call.broken(changes);
         let opened = self.world().kv.borrow().open(BUCKET);
         let mut bucket = opened.map_err(CommitError::Failed)?;
         let revision = match bucket.commit(expected, changes) {

@@ -9,7 +9,7 @@ use shared_context_core::{
     port::{NoTokenizer, Ports, Revision, Row},
 };
 
-use super::{BUCKET, ProjectCall, ProjectState, Quiet};
+use super::{BUCKET, ProjectCall, ProjectState, Quiet, team::Team};
 use crate::{fixtures::VALUE_MARKER, world::World};
 
 /// Number of attempts before the core gives a request up.
@@ -42,10 +42,20 @@ impl World {
         answer: &Result<Reply, Failure>,
     ) {
         let result = match answer {
-            Err(failure) => Self::check_project_refusal(call, failure),
+            Err(failure) => Self::check_project_refusal(call, failure).and_then(|()| {
+                let project = self.project.borrow();
+                if project.is_current(call) {
+                    project.team.refused(call, &failure.code)
+                } else {
+                    Ok(())
+                }
+            }),
             Ok(reply) => {
                 let body = serde_json::from_slice(&reply.body).unwrap_or_default();
-                self.project.borrow_mut().answered(call, &body)
+                let mut project = self.project.borrow_mut();
+                let is_current = project.is_current(call);
+                let result = project.answered(call, &body);
+                result.and_then(|()| project.team.answered(call, &body, is_current))
             }
         };
         if let Err(what) = result {
@@ -76,7 +86,13 @@ impl World {
             return if has_reason { Ok(()) } else { Err("nothing failed".to_owned()) };
         }
         match call.committed.get() {
+            Some(true) if failure.code == Code::LeaseExpired.as_str() => {
+                Team::told(call, &failure.message)
+            }
             Some(_) => Err("it was committed".to_owned()),
+            None if failure.code == Code::LeaseExpired.as_str() => {
+                Err("it is returned again".to_owned())
+            }
             None if failure.code == "INTERNAL" => Err("no rule says so".to_owned()),
             None => Ok(()),
         }
@@ -84,6 +100,11 @@ impl World {
 }
 
 impl ProjectState {
+    /// Returns true if nothing else was committed since a request was decided.
+    fn is_current(&self, call: &ProjectCall<'_>) -> bool {
+        self.revision == call.opened.get() + u64::from(call.committed.get().is_some())
+    }
+
     /// Notes a commit with these events, after which the project has these rows.
     fn committed(
         &mut self,
@@ -97,17 +118,18 @@ impl ProjectState {
             *self = Self { given: std::mem::take(&mut self.given), ..Self::default() };
             return Ok(());
         }
+        let events = events.iter().map(|it| (text(&it["action"]), text(&it["label"])));
+        let events: Vec<(&str, &str)> = events.collect();
+        self.team.committed(call, &events)?;
         // Replies are kept for the last 256 changes.
         let revision = self.revision + 1;
         self.requests.retain(|_, it| it.2 + 255 > revision);
-        if let Some(key) = &call.key
+        if let Some(key) = call.key.as_ref().filter(|_| call.lost.borrow().is_empty())
             && let Some((before, ..)) =
                 self.requests.insert(key.clone(), (call.call.clone(), None, revision))
         {
             return Err(format!("it was committed before under its id, as {before}"));
         }
-        let events = events.iter().map(|it| (text(&it["action"]), text(&it["label"])));
-        let events: Vec<(&str, &str)> = events.collect();
         for (_, id) in events.iter().filter(|it| it.0 == "add_memory") {
             let number = id.get(24..).and_then(|it| u64::from_str_radix(it, 16).ok());
             let number = number.ok_or_else(|| format!("{id:?} is no id"))?;
@@ -119,8 +141,19 @@ impl ProjectState {
         let mut now: Vec<(String, BTreeSet<String>)> = Vec::new();
         // Signatures and sketches are numbers, which were compared above.
         let has_texts = |it: &&Row| !it.0.starts_with("i/") && !it.0.starts_with("n/");
+        let mut packages: Vec<(&str, BTreeSet<String>)> = Vec::new();
         for (name, row) in rows.iter().filter(has_texts) {
             let found = words(row);
+            if let Some(section) = name.strip_prefix("o/v/").or_else(|| name.strip_prefix("o/")) {
+                let marker = format!("§{}", section.split('/').next().unwrap_or_default());
+                self.words.entry(marker.clone()).or_default().extend(found.clone());
+                now.push((marker, found));
+                continue;
+            }
+            if name.starts_with("yd/") {
+                packages.push((name.as_str(), found));
+                continue;
+            }
             let number = name.strip_prefix("m/").or_else(|| name.strip_prefix("v/"));
             match number.and_then(|it| u64::from_str_radix(it, 16).ok()) {
                 Some(number) => {
@@ -135,12 +168,18 @@ impl ProjectState {
         for (action, id) in events {
             let (own, others): (Vec<_>, Vec<_>) = now.iter().partition(|it| it.0 == id);
             match action {
-                "add_memory" | "update_memory" => {
-                    own.iter().flat_map(|it| &it.1).for_each(|it| drop(self.gone.take(it)));
+                "add_memory" | "update_memory" | "put_section" => {
+                    for it in own.iter().flat_map(|it| &it.1) {
+                        self.gone.remove(it);
+                        self.redacted.remove(it);
+                    }
                 }
-                "redact_memory" | "delete_memory" => {
+                "redact_memory" | "delete_memory" | "redact_section" | "delete_section" => {
                     let mut gone = self.words.remove(id).unwrap_or_default();
                     others.iter().flat_map(|it| &it.1).for_each(|it| drop(gone.take(it)));
+                    if action.starts_with("redact") {
+                        self.redacted.extend(gone.clone());
+                    }
                     self.gone.extend(gone);
                     if action == "delete_memory" {
                         self.removed.insert(id.to_owned());
@@ -151,6 +190,9 @@ impl ProjectState {
         }
         if let Some((id, found)) = now.iter().find(|it| !it.1.is_disjoint(&self.gone)) {
             return Err(format!("{id} has {found:?}, which was redacted or removed"));
+        }
+        if let Some((name, found)) = packages.iter().find(|it| !it.1.is_disjoint(&self.redacted)) {
+            return Err(format!("{name} has {found:?}, which was redacted"));
         }
         let stored: BTreeSet<&String> = now.iter().map(|it| &it.0).collect();
         match self.ids.values().find(|it| stored.contains(it) == self.removed.contains(*it)) {
@@ -185,7 +227,7 @@ impl ProjectState {
             (before, ..) if *before != call.call => {
                 Err(format!("the id of {before} was taken for another request"))
             }
-            (_, Some(first), _) if first != body && call.call["action"] != "archive_project" => {
+            (_, Some(first), _) if !is_same(first, body, text(&call.call["action"])) => {
                 Err(format!("the first reply was {first}"))
             }
             (_, first, _) => {
@@ -196,7 +238,7 @@ impl ProjectState {
     }
 }
 
-fn text(value: &Value) -> &str {
+pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
@@ -209,4 +251,15 @@ fn words(row: &[u8]) -> BTreeSet<String> {
         is_word.then(|| [VALUE_MARKER, digits, "x"].concat())
     };
     row.split(VALUE_MARKER).skip(1).filter_map(word).collect()
+}
+
+/// Returns true if the reply to a retry is the first one. Some are of what is retried as it is then.
+fn is_same(first: &Value, again: &Value, action: &str) -> bool {
+    match action {
+        "archive_project" | "coordinate" => true,
+        "offer_handoff" | "take_over" | "accept_handoff" | "decline_handoff" | "redact_handoff" => {
+            first["handoff"]["handoff_id"] == again["handoff"]["handoff_id"]
+        }
+        _ => first == again,
+    }
 }

@@ -1,11 +1,13 @@
 //! The project beside the sessions: its requests run under the same faults, inside each other and
 //! inside those of sessions.
 //!
-//! It has no model. `check` holds what is true of its rows and answers whatever was asked; the rules
-//! of memories are tested in the core.
+//! It has no model. `check` holds what is true of its rows and answers whatever was asked, and `team`
+//! what is true of its sections, their owners and handoffs; the rules are tested in the core.
 
 mod bucket;
+mod canary;
 mod check;
+mod team;
 
 use std::{
     cell::{Cell, RefCell},
@@ -26,6 +28,7 @@ use crate::{
     model::Requester,
     script::{Call, Payload, Request},
 };
+use team::{Claim, Team};
 
 /// The bucket of the project.
 const BUCKET: &str = "project/team";
@@ -47,6 +50,10 @@ pub(super) struct ProjectState {
     words: BTreeMap<String, BTreeSet<String>>,
     /// The words that were removed or redacted.
     gone: BTreeSet<String>,
+    /// Those that were redacted: a package keeps what was removed.
+    redacted: BTreeSet<String>,
+    /// What is known of its sections and handoffs.
+    team: Team,
     /// The requests that were committed under an id, their acknowledged replies, and the revision.
     requests: BTreeMap<RequestKey, (Value, Option<Value>, u64)>,
 }
@@ -56,6 +63,19 @@ impl ProjectState {
     pub(super) fn last(&self) -> u64 {
         self.ids.keys().next_back().copied().unwrap_or_default()
     }
+}
+
+/// What the next request can be about.
+#[derive(Debug, Clone, Copy)]
+pub struct ProjectView {
+    /// Whether there is a project.
+    pub is_there: bool,
+    /// The number of its newest memory.
+    pub memory: u64,
+    /// The number of its newest handoff.
+    pub handoff: u64,
+    /// The version of what its team shares.
+    pub sync_version: u64,
 }
 
 /// A request to the project in progress.
@@ -69,13 +89,27 @@ struct ProjectCall<'w> {
     committed: Cell<Option<bool>>,
     /// What a dry run would have done instead of its maintenance.
     dry_run: RefCell<Option<Value>>,
+    /// The sections that it is told to have lost.
+    lost: RefCell<BTreeSet<String>>,
+    /// The version that it wrote of a section, and the claim to that section since.
+    version: Cell<u64>,
+    claim: RefCell<Option<Claim>>,
+}
+
+impl ProjectCall<'_> {
+    /// Returns who calls: participant and session.
+    fn caller(&self) -> (String, String) {
+        (self.instance.requester.who.clone(), self.instance.session.to_owned())
+    }
 }
 
 impl World {
-    /// Returns whether there is a project, and the number of its newest memory.
-    pub fn project(&self) -> (bool, u64) {
+    /// Returns what the next request can be about.
+    pub fn project(&self) -> ProjectView {
         let is_there = self.project_rows().iter().any(|it| it.0 == "meta");
-        (is_there, self.project.borrow().last())
+        let project = self.project.borrow();
+        let (handoff, sync_version) = project.team.last();
+        ProjectView { is_there, memory: project.last(), handoff, sync_version }
     }
 
     /// Sends a request to the project as a participant of the session that it names.
@@ -95,6 +129,9 @@ impl World {
             opened: Cell::new(0),
             committed: Cell::new(None),
             dry_run: RefCell::default(),
+            lost: RefCell::default(),
+            version: Cell::new(0),
+            claim: RefCell::default(),
         };
         let caller = Caller {
             participant: request.participant.clone(),
@@ -107,7 +144,8 @@ impl World {
         let answer = self.run(instance, || {
             let ports =
                 Ports { kv: &&running, clock: instance, log: instance, tokenizer: &NoTokenizer };
-            let answer = codec::invoke(&ports, BUCKET, &caller, sent.as_bytes());
+            let ask = || codec::invoke(&ports, BUCKET, &caller, sent.as_bytes());
+            let answer = self.break_project_answer(&running, ask(), ask);
             instance.call(Call::Answer);
             answer
         });
