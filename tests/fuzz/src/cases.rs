@@ -111,10 +111,12 @@ pub(crate) fn caller_line(step: &Map<String, Value>) -> String {
         let keys: Vec<&str> = keys.iter().filter_map(Value::as_str).collect();
         line = format!("{line} only {}", keys.join(","));
     }
-    match text("session").filter(|it| !it.contains(' ')) {
-        Some(session) => format!("{line} /{session}"),
-        None => line,
+    for (sign, name) in [('/', "session"), ('@', "project")] {
+        if let Some(it) = text(name).filter(|it| !it.contains(' ')) {
+            line = format!("{line} {sign}{it}");
+        }
     }
+    line
 }
 
 /// Returns the HTTP request of `step`, if it has one, in the format of

@@ -42,7 +42,7 @@ const SETUP: &[(&str, &str, &str)] = &[
     (
         "main",
         "admin",
-        r#"{"action":"create_session","config":{"allows_prefixes":true,"history_versions_max":3,"access":[{"keys":"plan_*","writable_by":["orchestrator"]}]}}"#,
+        r#"{"action":"create_session","config":{"project":"webshop","allows_prefixes":true,"history_versions_max":3,"access":[{"keys":"plan_*","writable_by":["orchestrator"]}]}}"#,
     ),
     ("main", "orchestrator", r#"{"action":"write","key":"scope","value":"one"}"#),
     ("main", "subagent:a", r#"{"action":"write","key":"scope","value":"two","request_id":"r1"}"#),
@@ -139,6 +139,45 @@ const SETUP: &[(&str, &str, &str)] = &[
     ("other", "orchestrator", r#"{"action":"write","key":"scope","value":"elsewhere-value-71"}"#),
 ];
 
+/// The project of `main`.
+pub const PROJECT: &str = "webshop";
+
+/// The requests that create the project: participant of `main`, and request.
+const PROJECT_SETUP: &[(&str, &str)] = &[
+    ("admin", r#"{"action":"create_project"}"#),
+    (
+        "subagent:a",
+        r#"{"action":"add_memories","memories":[{"memory_type":"decision","title":"Use 20 connections","content":{"decision":"The pool has 20 connections."},"importance":9},{"memory_type":"issue","title":"Slow","content":{"description":"The pool is slow.","severity":"high"}}],"request_id":"r1"}"#,
+    ),
+    (
+        "orchestrator",
+        r#"{"action":"put_section","marker":"§1.0","title":"Shop","content":"Goal: see §2.1","shortcuts":[{"need":"Pool","marker":"§3.1"}]}"#,
+    ),
+    (
+        "orchestrator",
+        r#"{"action":"put_section","marker":"§2.1","title":"Pool","content":"Status: see §3.1","progress":50}"#,
+    ),
+    (
+        "subagent:a",
+        r#"{"action":"put_section","marker":"§3.1","title":"Pool","content":"Rationale: 20, see §4.pool","readers":["subagent:b"],"request_id":"r2"}"#,
+    ),
+    (
+        "subagent:a",
+        r#"{"action":"put_section","marker":"§4.pool","title":"pool.rs","file":{"path":"pool.rs","size":9,"purpose":"The pool"}}"#,
+    ),
+    ("subagent:a", r#"{"action":"transfer","marker":"§4.pool","to":"subagent:b"}"#),
+    ("orchestrator", r#"{"action":"acquire","marker":"§2.1","ttl_seconds":60,"reason":"r"}"#),
+    (
+        "orchestrator",
+        r#"{"action":"coordinate","sync_version":0,"global_blockers":["The review"]}"#,
+    ),
+    (
+        "subagent:a",
+        r#"{"action":"offer_handoff","to_agent":"subagent:b","handoff_type":"complete","summary":"The pool works.","sections":["§3.1"],"completed":["The pool"],"request_id":"r3"}"#,
+    ),
+    ("orchestrator", r#"{"action":"take_over","from_agent":"subagent:b","sections":["§4.pool"]}"#),
+];
+
 /// The stored buckets: their names, revisions and rows.
 type StoredBuckets = Vec<(String, u64, Vec<Row>)>;
 
@@ -146,6 +185,11 @@ static SETUP_ROWS: LazyLock<StoredBuckets> = LazyLock::new(|| {
     let host = MemoryHost::empty();
     for (session, participant, request) in SETUP {
         let reply = host.invoke(session, &Caller::trusted(*participant), request.as_bytes());
+        assert!(reply.is_ok(), "{request}: {reply:?}");
+    }
+    for (participant, request) in PROJECT_SETUP {
+        let caller = MemoryHost::of_session(Caller::trusted(*participant), "main");
+        let reply = host.invoke_project(PROJECT, &caller, request.as_bytes());
         assert!(reply.is_ok(), "{request}: {reply:?}");
     }
     host.stored()
@@ -165,7 +209,8 @@ impl MemoryHost {
         Self { kv: MemoryKv::default(), now_ms: START_MS.into() }
     }
 
-    /// Creates a host with the sessions `main` and `other`, which have a row of every kind.
+    /// Creates a host with the sessions `main` and `other`, which have a row of every kind, and the
+    /// project of `main`.
     pub fn populated() -> Self {
         Self::restore(&SETUP_ROWS)
     }
@@ -222,6 +267,27 @@ impl MemoryHost {
     pub fn invoke(&self, session: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
         let ports = Ports { kv: &self.kv, clock: self, log: self, tokenizer: &NoTokenizer };
         invoke(&ports, &format!("session/{session}"), caller, request)
+    }
+
+    /// Performs a JSON tool request on a project.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the JSON tool.
+    pub fn invoke_project(
+        &self,
+        project: &str,
+        caller: &Caller,
+        request: &[u8],
+    ) -> Result<Reply, Failure> {
+        let ports = Ports { kv: &self.kv, clock: self, log: self, tokenizer: &NoTokenizer };
+        invoke(&ports, &format!("project/{project}"), caller, request)
+    }
+
+    /// Returns a caller as a participant of a session. The admin is of none.
+    pub fn of_session(caller: Caller, session: &str) -> Caller {
+        let session = Some(session.to_owned()).filter(|_| caller.participant != "admin");
+        Caller { session, ..caller }
     }
 }
 
@@ -300,6 +366,10 @@ mod tests {
         let expected =
             ["a/", "access", "c/", "e/", "h/", "k/", "meta", "p/", "q/", "r/", "s/", "v/"];
         assert_eq!(kinds, expected);
+        let rows = host.rows("project/webshop");
+        for kind in ["m/", "o/", "w/", "y/", "yd/", "coordination"] {
+            assert!(rows.iter().any(|it| it.0.starts_with(kind)), "{kind}");
+        }
         assert_eq!(host.stored(), *SETUP_ROWS);
     }
 }

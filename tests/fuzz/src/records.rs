@@ -196,7 +196,7 @@ impl Damage {
                 bytes.resize(bytes.len() + 1 + usize::from(*times), *with);
             }
             Self::Format { format, .. } => {
-                bytes.first_mut().into_iter().for_each(|it| *it = (*format).max(4));
+                bytes.first_mut().into_iter().for_each(|it| *it = (*format).max(9));
             }
             Self::Swap { other, .. } => bytes = find(*other).unwrap_or_default().1,
             Self::Bytes { bytes: others, .. } => bytes.clone_from(others),

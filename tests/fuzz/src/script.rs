@@ -7,6 +7,9 @@
 //! subagent:a only inv_*,scope +1000 /other
 //! {"action":"list_keys"}
 //!
+//! subagent:a @webshop
+//! {"action":"read_index"}
+//!
 //! PUT /v1/sessions/main/entries/scope
 //! as: agent
 //! if-match: "3"
@@ -36,6 +39,8 @@ pub struct ToolRequest<'i> {
     pub keys: Vec<String>,
     /// The session.
     pub session: String,
+    /// The project, if the request is about one: its caller acts in the session.
+    pub project: Option<String>,
     /// The time that passes before the request, in milliseconds.
     pub passes: u64,
     /// The request.
@@ -51,6 +56,7 @@ impl<'i> ToolRequest<'i> {
             participant: "orchestrator".to_owned(),
             keys: Vec::new(),
             session: "main".to_owned(),
+            project: None,
             passes: 0,
             request,
         };
@@ -64,6 +70,8 @@ impl<'i> ToolRequest<'i> {
                 read.keys = keys.split(',').map(str::to_owned).collect();
             } else if let Some(session) = word.strip_prefix('/') {
                 session.clone_into(&mut read.session);
+            } else if let Some(project) = word.strip_prefix('@') {
+                read.project = Some(project.to_owned());
             } else if let Some(passes) = word.strip_prefix('+') {
                 read.passes = milliseconds(passes);
             }
@@ -139,7 +147,9 @@ mod tests {
         let read = ToolRequest::read(b"subagent:a only inv_*,scope +1000 /other\n{}\n");
         assert_eq!((read.participant.as_str(), read.session.as_str()), ("subagent:a", "other"));
         assert_eq!((read.keys, read.passes), (vec!["inv_*".into(), "scope".into()], 1_000));
-        assert_eq!(read.request, b"{}\n");
+        assert_eq!((read.request, read.project), (&b"{}\n"[..], None));
+        let read = ToolRequest::read(b"subagent:a /other @webshop\n{}");
+        assert_eq!((read.session.as_str(), read.project.as_deref()), ("other", Some("webshop")));
         assert_eq!(ToolRequest::read(b"").participant, "orchestrator");
     }
 
