@@ -98,6 +98,8 @@ def mcp() -> None:
             *(f"delta_rounds_{name}" for name in ["read", "propose", "manage"]),
             *(f"context_packets{name}" for name in ["", "_manage"]),
             *(f"memories{name}" for name in ["", "_manage"]),
+            *(f"outline{name}" for name in ["", "_manage"]),
+            *(f"handoffs{name}" for name in ["", "_manage"]),
         ],
         [tool["name"] for tool in tools],
     )

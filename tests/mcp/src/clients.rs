@@ -46,22 +46,47 @@ pub(crate) fn tests() -> Vec<Test> {
         let name = format!("python::memories-{version}");
         Test::new(name, move |programs, _| run_memories(programs.python("memories.py"), version))
     });
-    RUNS.iter().map(test).chain(packets).chain(memories).collect()
+    let handoffs = ["2026-07-28", "2025-11-25"].map(|version| {
+        let name = format!("python::handoffs-{version}");
+        Test::new(name, move |programs, _| run_handoffs(programs.python("handoffs.py"), version))
+    });
+    RUNS.iter().map(test).chain(packets).chain(memories).chain(handoffs).collect()
 }
 
 /// Runs a script in two sessions of one project on a host of its own.
 fn run_memories(mut script: Command, version: &str) -> Verdict {
     let host = TestHost::start();
-    let admin = Client::new(host.url(), &host.admin_key);
-    let created = admin.send("PUT", "/v1/projects/webshop", None);
-    if created.status != 201 {
-        return Err(format!("the project was not created: {created:?}"));
-    }
+    let admin = with_project(&host)?;
     let config = json!({"project": "webshop", "tools": ["memories"]});
     let [first, later] = ["webshop-1", "webshop-2"].map(|it| admin.create_session(it, &config));
     script.arg(version).env("SHARED_CONTEXT_URL", host.url());
     script.env("SHARED_CONTEXT_TOKEN", first.credential()).env("LATER_TOKEN", later.credential());
     count(script)
+}
+
+/// Runs a script as three participants of one session on a host of its own.
+fn run_handoffs(mut script: Command, version: &str) -> Verdict {
+    let host = TestHost::start();
+    let config = json!({"project": "webshop", "tools": ["outline"]});
+    let orchestrator = with_project(&host)?.create_session("webshop-1", &config);
+    script.arg(version).env("SHARED_CONTEXT_URL", host.url());
+    script.env("SHARED_CONTEXT_TOKEN", orchestrator.credential());
+    for (variable, participant) in
+        [("GIVER_TOKEN", "subagent:giver"), ("RECEIVER_TOKEN", "subagent:receiver")]
+    {
+        script.env(variable, orchestrator.mint("webshop-1", participant).credential());
+    }
+    count(script)
+}
+
+/// Creates the project; returns a client with the admin key.
+fn with_project(host: &TestHost) -> Result<Client, String> {
+    let admin = Client::new(host.url(), &host.admin_key);
+    let created = admin.send("PUT", "/v1/projects/webshop", None);
+    if created.status != 201 {
+        return Err(format!("the project was not created: {created:?}"));
+    }
+    Ok(admin)
 }
 
 /// Runs a script against a host of its own.

@@ -4,8 +4,8 @@
 //! share: the program ([`program`]) started as a server ([`server`]), asked as a
 //! well-behaved client ([`client`]), watched ([`watch`]) or asked byte by byte
 //! ([`raw`]); many writers whose acknowledged writes are compared with what is
-//! stored ([`writers`]), also when the server is killed ([`kills`] and [`memory_kills`], also
-//! for other hosts);
+//! stored ([`writers`]), also when the server is killed ([`kills`], [`memory_kills`] and
+//! [`takeover`], also for other hosts);
 //! the commands of the program ([`terminal`], [`agent`]), and TLS in front of a server
 //! ([`tls`]).
 //! What the rules answer is the conformance suite's to prove, not this one's.
@@ -35,6 +35,7 @@ pub mod program;
 pub mod raw;
 pub mod secrets;
 pub mod server;
+pub mod takeover;
 pub mod terminal;
 pub mod tls;
 pub mod watch;

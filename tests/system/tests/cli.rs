@@ -127,7 +127,7 @@ fn participants_call_from_a_terminal() {
     place.refused(&["token", "a", "nobody"], 1, "MALFORMED_REQUEST", &["subagent:"]);
     let minted = place.json(&["token", "a", "subagent:review", "--tools", "delta_rounds"]);
     assert_eq!(minted["tools"], serde_json::json!(["delta_rounds"]), "{minted}");
-    let unknown = ["token", "a", "subagent:review", "--tools", "outline"];
+    let unknown = ["token", "a", "subagent:review", "--tools", "billing"];
     place.refused(&unknown, 1, "MALFORMED_REQUEST", &["delta_rounds"]);
     let mint = |who, keys| ["token", "a", who, "--keys", keys];
     place.refused(&mint("subagent:b", "Scope"), 1, "MALFORMED_REQUEST", &["no key matches"]);

@@ -7,7 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use shared_context_system::{Kills, MemoryKills, Setup, kills};
+use shared_context_system::{Kills, MemoryKills, Setup, kills, takeover};
 
 /// 64 writers, spread over `sessions` sessions.
 #[track_caller]
@@ -39,4 +39,11 @@ fn a_killed_server_keeps_10_000_memories_over_20_kills() {
     let all = MemoryKills { host: "the server", writers: 4, rounds, batch: 125, batches: 4 };
     let count = all.check(|| Setup::new(folder.path()).without_rate_limit().start());
     assert!(count >= kills::rounds(rounds) * 500, "{count}");
+}
+
+/// An agent owns a section and does not come back in time.
+#[test]
+fn a_section_whose_owner_is_gone_has_one_new_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    takeover::check("the server", || Setup::new(folder.path()).without_rate_limit().start());
 }

@@ -132,7 +132,7 @@ fn an_agent_asks_for_rounds_and_waits_for_others() {
     orchestrator.use_tool("delta_rounds_manage", &json!({"action": "open_round"}));
     let answer = agent.answer(waiting);
     assert_eq!(said(&answer)["changes"][0]["action"], "open_round", "{answer}");
-    let refused = run(data, &[], &["mcp", "s", "--tools", "outline"], "");
+    let refused = run(data, &[], &["mcp", "s", "--tools", "billing"], "");
     assert_eq!(refused.code, 2, "{}", refused.err);
     assert!(refused.err.contains("there are shared_context, delta_rounds"), "{}", refused.err);
 }

@@ -7,7 +7,7 @@
 
 use std::process::ExitCode;
 
-use shared_context_system::{Kills, MemoryKills};
+use shared_context_system::{Kills, MemoryKills, takeover};
 use shared_context_workers::Setup;
 
 fn main() -> ExitCode {
@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         ("a_kill_loses_no_acknowledged_write_of_32_objects", of_32_objects),
         ("a_kill_loses_no_acknowledged_write_of_4_busy_objects", of_4_objects),
         ("a_kill_loses_no_acknowledged_memory", of_a_project),
+        ("a_section_whose_owner_is_gone_has_one_new_owner", of_an_owner),
     ])
 }
 
@@ -41,4 +42,10 @@ fn of_a_project() {
     let folder = tempfile::tempdir().unwrap();
     let all = MemoryKills { host: "workerd", writers: 4, rounds: 3, batch: 100, batches: 4 };
     all.check(|| Setup::new(folder.path()).without_rate_limit().start());
+}
+
+/// An agent owns a section of the object of a project, and does not come back in time.
+fn of_an_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    takeover::check("workerd", || Setup::new(folder.path()).without_rate_limit().start());
 }

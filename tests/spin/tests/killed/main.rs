@@ -24,11 +24,11 @@ use std::{
 };
 
 use shared_context_spin_tests::{
-    Kill, Over, Program,
+    Kill, Over, Program, Setup,
     suite::{self, App, Test, TestHost},
 };
 use shared_context_system::{
-    Client, Killable, MemoryKills, tell,
+    Client, Killable, MemoryKills, takeover, tell,
     writers::{self, Account, Writer},
 };
 
@@ -52,6 +52,7 @@ fn main() -> ExitCode {
         Test::in_emulator("aborted_writers_lose_no_acknowledged_change", random_aborts),
         Test::anywhere("a_killed_process_loses_no_acknowledged_change", process),
         Test::anywhere("a_killed_process_loses_no_acknowledged_memory", memories),
+        Test::anywhere("a_section_whose_owner_is_gone_has_one_new_owner", owner),
     ])
 }
 
@@ -239,6 +240,14 @@ struct Running {
     admin: Client,
 }
 
+impl Running {
+    fn start(host: &TestHost, setup: &Setup) -> Self {
+        let program = host.program(setup);
+        let admin = Client::new(program.url(), setup.admin_key());
+        Self { program, admin }
+    }
+}
+
 impl Killable for Running {
     fn admin(&self) -> Client {
         self.admin.with_credential(self.admin.credential())
@@ -254,11 +263,14 @@ fn memories(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
     let setup = host.setup(Over::Sqlite, &folder);
     let kills = MemoryKills { host: "Spin", writers: 4, rounds: 3, batch: 100, batches: 4 };
-    kills.check(|| {
-        let program = host.program(&setup);
-        let admin = Client::new(program.url(), setup.admin_key());
-        Running { program, admin }
-    });
+    kills.check(|| Running::start(host, &setup));
+}
+
+/// Kills the process under an agent that owns a section and does not come back in time.
+fn owner(host: &TestHost) {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = host.setup(Over::Sqlite, &folder);
+    takeover::check("Spin", || Running::start(host, &setup));
 }
 
 fn summary(account: &Account) -> String {
