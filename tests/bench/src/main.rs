@@ -12,6 +12,8 @@ mod full_rounds;
 mod http;
 mod memories;
 mod memory;
+mod outline;
+mod project;
 mod report;
 mod rounds;
 mod rules;
@@ -66,6 +68,8 @@ enum Section {
     Context,
     /// Memories of a project: a search, a beginning, and what a search finds (with --data).
     Memories,
+    /// The outline of a project, its leases, and a handoff.
+    Outline,
     /// A round of a thousand deltas, and the worst rounds that are accepted.
     Rounds,
     /// Latency over HTTP.
@@ -113,6 +117,9 @@ fn run(args: &Args) -> Result<()> {
     }
     if wants(Section::Memories) {
         memories::measure(&mut report, args.data.as_deref())?;
+    }
+    if wants(Section::Outline) {
+        outline::measure(&mut report)?;
     }
     if wants(Section::Rounds) {
         rounds::measure(&mut report)?;

@@ -6,7 +6,6 @@
 mod graded;
 
 use std::{
-    cell::Cell,
     collections::{BTreeMap, BTreeSet},
     fs,
     path::Path,
@@ -20,16 +19,13 @@ use shared_context_core::{
     port::{Clock as _, NoTokenizer, Ports},
     time::Timestamp,
 };
-use shared_context_wasmtime::{Component, ComponentOptions, Host};
 
 use crate::{
+    project::{Project, SCOPE},
     report::Report,
-    rules::{NoOp, cpu_micros_of},
+    rules::NoOp,
 };
 
-const SCOPE: &str = "project/bench";
-/// Number of measurements per figure.
-const TIMES: usize = 30;
 /// Memories that are added in one request.
 const BATCH: usize = 500;
 /// Different words of the texts.
@@ -50,33 +46,17 @@ pub(crate) fn measure(report: &mut Report, data: Option<&Path>) -> Result<()> {
 /// Measures requests on a project of `count` memories; `limits` are those of a search and a beginning.
 fn cost(report: &mut Report, count: usize, limits: [f64; 2]) -> Result<()> {
     report.section(&format!("{count} memories, fresh instance, storage in memory (CPU, ms)"));
-    let component = Component::new(&ComponentOptions::default())?;
-    let host = Host::new(MemoryKv::default(), NoOp, NoOp);
-    let (admin, lead) = (Caller::trusted("admin"), Caller::trusted("orchestrator"));
-    let refused = Cell::new(0_u32);
-    let ask = |who: &Caller, request: &Value| {
-        let answer = component.invoke(&host, SCOPE, who, request.to_string().as_bytes());
-        refused.set(refused.get() + u32::from(answer.is_err()));
-    };
-    let median = |request: &dyn Fn(usize) -> Value| {
-        let once = |nth| {
-            let request = request(nth);
-            cpu_micros_of(|| ask(&lead, &request)) / 1_000.0
-        };
-        let mut all: Vec<f64> = (0..TIMES).map(once).collect();
-        all.sort_by(f64::total_cmp);
-        all.get(TIMES / 2).copied().unwrap_or_default()
-    };
-    ask(&admin, &json!({"action": "create_project", "memories_max": 50_000}));
+    let project = Project::new()?;
     for nth in 0..count / BATCH {
         let memories: Vec<Value> = (0..BATCH).map(|it| memory(nth * BATCH + it)).collect();
-        ask(&lead, &json!({"action": "add_memories", "memories": memories}));
+        project.ask(&json!({"action": "add_memories", "memories": memories}));
     }
     let queries = ["word1 word77 word300", "word12 word2000", "word5"];
     let query = |nth: usize| queries.get(nth % queries.len()).copied().unwrap_or_default();
-    let search = median(&|nth| json!({"action": "search_memories", "query": query(nth)}));
-    let begin = median(&|_| json!({"action": "rehydrate"}));
-    let add = median(&|nth| json!({"action": "add_memories", "memories": [memory(count + nth)]}));
+    let search = project.median(|nth| json!({"action": "search_memories", "query": query(nth)}));
+    let begin = project.median(|_| json!({"action": "rehydrate"}));
+    let add =
+        project.median(|nth| json!({"action": "add_memories", "memories": [memory(count + nth)]}));
     let [search_limit, begin_limit] = limits;
     for (name, figure, limit) in
         [("search", search, search_limit), ("rehydrate", begin, begin_limit)]
@@ -84,8 +64,7 @@ fn cost(report: &mut Report, count: usize, limits: [f64; 2]) -> Result<()> {
         report.goal(name, format!("{figure:7.2}"), &format!("under {limit}"), figure < limit);
     }
     report.line("add one", format!("{add:7.2}"));
-    ensure!(refused.get() == 0, "{} of the measured requests were refused", refused.get());
-    Ok(())
+    project.ensure_none_rejected()
 }
 
 /// Returns a memory of about 60 words; frequent words are frequent as in a text.
