@@ -37,11 +37,12 @@ pub(crate) fn serve_native(workspace: &Workspace, arguments: &[OsString]) -> Res
 /// the other programs are built: cargo puts it in the place of the one with WebAssembly.
 pub(crate) fn build_native(workspace: &Workspace) -> Result<()> {
     // Of the whole workspace, and with a file of tests, only for the libraries to have the
-    // same features as in the tests, so that they are compiled once.
+    // same features as in the tests, so that they are compiled once. With xtask, because what
+    // only macros use is compiled differently from what a program uses too.
     let features = ["shared-context-wasmtime/cli", "shared-context-wasmtime/tokenizer"];
     let others = ["shared-context-wire/default", "shared-context-spin-storage/default"];
     let mut cargo = compile::cargo(workspace)?;
-    cargo.args(["build", "--workspace", "--bin", PROGRAM, "--test", "carry"]);
+    cargo.args(["build", "--workspace", "--bin", PROGRAM, "--bin", "xtask", "--test", "carry"]);
     cargo.args(["--no-default-features", "--features"]);
     process::run(cargo.arg([features, others].concat().join(",")))?;
     let program = native(workspace);
