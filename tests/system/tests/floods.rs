@@ -35,9 +35,9 @@ fn is_full() -> bool {
     env::var("SHARED_CONTEXT_FLOOD").is_ok_and(|it| it == "full")
 }
 
-/// `full`, or a twentieth of it.
+/// `full`, or a tenth of it.
 fn size(full: usize) -> usize {
-    if is_full() { full } else { full / 20 }
+    if is_full() { full } else { full / 10 }
 }
 
 fn start(folder: &tempfile::TempDir) -> Server {
