@@ -4,8 +4,8 @@
 //! share: the program ([`program`]) started as a server ([`server`]), asked as a
 //! well-behaved client ([`client`]), watched ([`watch`]) or asked byte by byte
 //! ([`raw`]); many writers whose acknowledged writes are compared with what is
-//! stored ([`writers`]), also when the server is killed ([`kills`], [`memory_kills`] and
-//! [`takeover`], also for other hosts);
+//! stored ([`writers`]), also when the server is killed ([`kills`], [`memory_kills`],
+//! [`leases`] and [`takeover`], also for other hosts);
 //! the commands of the program ([`terminal`], [`agent`]), and TLS in front of a server
 //! ([`tls`]).
 //! What the rules answer is the conformance suite's to prove, not this one's.
@@ -30,6 +30,7 @@ pub mod disk;
 pub mod flood;
 pub mod history;
 pub mod kills;
+pub mod leases;
 pub mod memory_kills;
 pub mod program;
 pub mod raw;

@@ -14,7 +14,7 @@ use shared_context_system::{
         self, Figures, Plan, Workload,
         forge::{Forger, Lie},
     },
-    kills, tell,
+    kills, leases, tell,
 };
 
 /// How many histories are played in a short run.
@@ -77,6 +77,13 @@ fn a_fence_of_one_participant_stops_stale_batches() {
 #[test]
 fn a_memory_file_of_one_participant_loses_no_line() {
     check_equal_values(Workload::Memory);
+}
+
+/// The owner of a section is no entry, so this has a model of its own.
+#[test]
+fn a_section_that_agents_contend_for_has_one_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    leases::check("the server", || Setup::new(folder.path()).without_rate_limit().start());
 }
 
 /// The checker is believed because it is seen to find lies.

@@ -4,11 +4,13 @@
 //!
 //! `SHARED_CONTEXT_HISTORIES=100 cargo xtask workers linearizable` runs longer.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use std::process::ExitCode;
 
 use shared_context_system::{
     history::{Figures, Plan, Workload},
-    kills, tell,
+    kills, leases, tell,
 };
 use shared_context_workers::Setup;
 
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         ("a_lock_of_one_participant_has_one_holder", || equal_values(Workload::Lock)),
         ("a_fence_of_one_participant_stops_stale_batches", || equal_values(Workload::Fence)),
         ("a_memory_file_of_one_participant_loses_no_line", || equal_values(Workload::Memory)),
+        ("a_section_that_agents_contend_for_has_one_owner", owners),
     ])
 }
 
@@ -50,4 +53,9 @@ fn check(workload: Workload, histories: u64) -> Figures {
         kills: workload.kills(2),
     };
     kills::linearizable(histories, plan, |folder| Setup::new(folder).without_rate_limit().start())
+}
+
+fn owners() {
+    let folder = tempfile::tempdir().unwrap();
+    leases::check("workerd", || Setup::new(folder.path()).without_rate_limit().start());
 }

@@ -28,7 +28,7 @@ use shared_context_spin_tests::{
     suite::{self, App, Test, TestHost},
 };
 use shared_context_system::{
-    Client, Killable, MemoryKills, takeover, tell,
+    Client, Killable, MemoryKills, leases, takeover, tell,
     writers::{self, Account, Writer},
 };
 
@@ -53,6 +53,7 @@ fn main() -> ExitCode {
         Test::anywhere("a_killed_process_loses_no_acknowledged_change", process),
         Test::anywhere("a_killed_process_loses_no_acknowledged_memory", memories),
         Test::anywhere("a_section_whose_owner_is_gone_has_one_new_owner", owner),
+        Test::anywhere("a_section_that_agents_contend_for_has_one_owner", owners),
     ])
 }
 
@@ -271,6 +272,13 @@ fn owner(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
     let setup = host.setup(Over::Sqlite, &folder);
     takeover::check("Spin", || Running::start(host, &setup));
+}
+
+/// Kills the process under agents that contend for one section.
+fn owners(host: &TestHost) {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = host.setup(Over::Sqlite, &folder);
+    leases::check("Spin", || Running::start(host, &setup));
 }
 
 fn summary(account: &Account) -> String {
