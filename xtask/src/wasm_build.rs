@@ -67,6 +67,9 @@ impl Crate {
         flags.extend(renamed.iter().map(RenamedFolder::flag));
         let mut cargo = workspace.cargo();
         cargo.args(["rustc", "--package", self.package, "--lib", "--profile", self.profile]);
+        // Nothing but a module, even of a crate that its tests link: so what is below needs no
+        // machine code of its own, only what the last step optimizes, and all modules share it.
+        cargo.args(["--crate-type", "cdylib"]);
         if let Some(feature) = self.feature {
             cargo.args(["--no-default-features", "--features", feature]);
         }
