@@ -341,7 +341,9 @@ impl Database {
             .collect::<Result<Vec<_>, _>>()
             .map_err(TransactionError::One)?;
         let writes = state != before || batch.is_empty();
-        if writes {
+        if state != before {
+            state.update(&connection).map_err(TransactionError::whole)?;
+        } else if batch.is_empty() {
             write(&connection, &state).map_err(TransactionError::whole)?;
         }
         match run(&connection, "COMMIT").map_err(Fault::from) {
@@ -460,8 +462,8 @@ fn rewrite(connection: &Connection) -> Result<(), Fault> {
     Ok(run(connection, "COMMIT")?)
 }
 
-/// Writes `state` even if it is unchanged. `SQLite` skips unchanged pages, so another value
-/// is written first.
+/// Writes the unchanged `state`. `SQLite` skips unchanged pages, so another value is written
+/// first.
 fn write(connection: &Connection, state: &State) -> rusqlite::Result<()> {
     State { commits: !state.commits, ..*state }.update(connection)?;
     state.update(connection)
