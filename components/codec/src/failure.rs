@@ -142,8 +142,12 @@ fn details(error: &Error) -> Option<String> {
             current_revision: Some(*current_revision),
             ..Members::default()
         },
-        Error::MemoryConflict { current_version, .. } => {
+        Error::MemoryConflict { current_version, .. }
+        | Error::SectionConflict { current_version, .. } => {
             Members { current_version: Some(u64::from(*current_version)), ..Members::default() }
+        }
+        Error::CoordinationConflict { current_version } => {
+            Members { current_version: Some(*current_version), ..Members::default() }
         }
         Error::StoreFull { over, largest } => {
             let short = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);

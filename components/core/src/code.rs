@@ -267,7 +267,7 @@ impl Code {
             Self::LeaseExpired => "the caller lost sections that it owned",
             Self::HandoffNotFound => "there is no such handoff, or no longer",
             Self::HandoffSettled => "the handoff was accepted, was declined or has expired",
-            Self::MemoryLimit => "the project keeps no more memories",
+            Self::MemoryLimit => "the project keeps no more: memories, sections or packages",
             Self::SupersedesItself => "the memory would replace itself",
             Self::FeedbackGiven => "this version of the packet has feedback already",
             Self::KeyNotFound => "the key does not exist",
@@ -279,7 +279,9 @@ impl Code {
             Self::SensitiveValue => "the value looks like a secret or personal data",
             Self::BudgetTooSmall => "what must be shown does not fit the budget",
             Self::TargetUnreachable => "what must be kept is over the target",
-            Self::VersionConflict => "the entry is not as the condition says",
+            Self::VersionConflict => {
+                "the entry, memory, section or state is not as the condition says"
+            }
             Self::IdentityConflict => "the term is bound to another concept",
             Self::StoreFull => "the write would take the store over its limit",
             Self::RoundFull => "the round has as many deltas as it may",

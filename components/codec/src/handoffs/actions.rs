@@ -17,7 +17,7 @@ actions! {
         at Post "/handoffs",
         r#"{"to_agent":"subagent:impl","handoff_type":"complete","summary":"Login works; refunds are next."}"#
         -> 201;
-        rejects ProjectArchived, DocumentAltered, BudgetTooSmall, MemoryLimit;
+        rejects ProjectArchived, SectionNotFound, NotOwner, DocumentAltered, BudgetTooSmall, StoreFull, MemoryLimit;
         needs {
             /// The participant that receives, such as subagent:impl.
             to_agent: String,
@@ -104,7 +104,7 @@ actions! {
     /// Accept a handoff to you. You own its sections from then on, and get its package.
     accept_handoff: PARTICIPANTS, change;
         at Post "/handoffs/{id}/accept", "{}" -> 200;
-        rejects ProjectArchived, HandoffNotFound, HandoffSettled, MemoryLimit;
+        rejects ProjectArchived, HandoffNotFound, HandoffSettled, SectionNotFound, NotOwner, StoreFull, MemoryLimit;
         needs {
             /// The id of the handoff, such as HND-1.
             id: String,
@@ -139,7 +139,7 @@ actions! {
     /// the former owner writes later is rejected.
     take_over: ORCHESTRATOR, change;
         at Post "/handoffs/take-over", r#"{"from_agent":"subagent:impl"}"# -> 201;
-        rejects ProjectArchived, BudgetTooSmall, MemoryLimit;
+        rejects ProjectArchived, SectionNotFound, NotOwner, BudgetTooSmall, StoreFull, MemoryLimit;
         needs {
             /// The participant that no longer answers.
             from_agent: String,
@@ -155,7 +155,7 @@ actions! {
             summary: String,
             /// The task, up to 2000 bytes.
             task: String,
-            /// The markers of its sections, at most 64.
+            /// The markers of its sections, at most 64; all that it owns when absent.
             sections: Vec<String>,
             /// The conversation, as far as it is known; at most 2000 items.
             items: Vec<ItemForm>,
@@ -242,6 +242,7 @@ actions! {
     project_prompt: ANYONE, read;
         at Get "/prompt" -> 200 or text;
         at Post "/prompt", r#"{"task":"Add JWT auth"}"# -> 200 or text as write_project_prompt;
+        rejects SectionNotFound;
         needs {}
         takes {
             /// Who the agent is and what it can do, up to 16384 bytes.

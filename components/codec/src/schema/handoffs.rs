@@ -7,7 +7,9 @@ use shared_context_core::handoffs::{
     PROMPT_BYTES_MAX, PROMPT_TOKENS, SECTIONS_MAX, SKILL_BYTES_MAX, SUMMARY_BYTES_MAX,
     TEXT_BYTES_MAX, TEXTS_MAX, Trigger,
 };
-use shared_context_core::{key::LINE_CHARS_MAX, memories::QUERY_BYTES_MAX};
+use shared_context_core::{
+    key::LINE_CHARS_MAX, memories::QUERY_BYTES_MAX, outline::MARKER_BYTES_MAX,
+};
 
 use super::{
     bounds::{ONE_LINE, PARTICIPANT, SESSION_ID},
@@ -58,7 +60,7 @@ pub(super) fn of_member(action: &str, name: &str) -> Option<Value> {
         (_, "to_session_id" | "from_session_id") => json!({"pattern": SESSION_ID}),
         (_, "summary") => words(SUMMARY_BYTES_MAX),
         (_, "task") => words(QUERY_BYTES_MAX),
-        (_, "sections") => texts(SECTIONS_MAX, SKILL_BYTES_MAX),
+        (_, "sections") => texts(SECTIONS_MAX, MARKER_BYTES_MAX),
         (_, "required_skills" | "to_agent_capabilities") => texts(TEXTS_MAX, SKILL_BYTES_MAX),
         (_, "items") => json!({"maxItems": ITEMS_MAX}),
         ("project_prompt", "agent" | "criteria") => {

@@ -38,8 +38,8 @@ impl fmt::Display for Error {
             ),
             Self::ProjectArchived { project } => write!(
                 f,
-                "project {project} is archived: it can be read, not changed; ask the operator \
-                 for a new one"
+                "project {project} is archived, or its import is not finished: it can be read, not \
+                 changed; ask the operator"
             ),
             Self::MemoryNotFound { id } => write!(
                 f,
@@ -192,8 +192,8 @@ impl fmt::Display for Error {
             ),
             Self::BudgetTooSmall { limit, needed } => write!(
                 f,
-                "the task and the items that are always shown need budget.{limit} of {needed} or \
-                 more; raise it, or pin fewer items"
+                "what is always shown needs a budget of {needed} {limit} or more; raise it, or shorten \
+                 the task or summary and pin fewer items"
             ),
             Self::TargetUnreachable { target, needed } => write!(
                 f,

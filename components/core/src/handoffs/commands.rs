@@ -12,6 +12,7 @@ use crate::{
     item::{self, Item},
     key::Line,
     memories::{MemoryRef, check_query},
+    outline::MARKER_BYTES_MAX,
     participant::{Participant, Role},
     tokens::Tokens,
 };
@@ -123,7 +124,7 @@ impl OfferHandoff {
         }
         check_texts("summary", std::slice::from_ref(&self.summary), 1, SUMMARY_BYTES_MAX)?;
         check_query("task", self.task.as_deref())?;
-        check_texts("sections", &self.sections, SECTIONS_MAX, SKILL_BYTES_MAX)?;
+        check_texts("sections", &self.sections, SECTIONS_MAX, MARKER_BYTES_MAX)?;
         check_texts("required_skills", &self.required_skills, TEXTS_MAX, SKILL_BYTES_MAX)?;
         check_texts("to_agent_capabilities", &self.capabilities, TEXTS_MAX, SKILL_BYTES_MAX)?;
         for (name, texts) in ListName::ALL.into_iter().zip(&self.texts) {

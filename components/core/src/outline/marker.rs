@@ -8,6 +8,8 @@ use crate::Error;
 pub(crate) const SIGN: char = '§';
 /// The longest marker, in bytes and without its sign.
 const BYTES_MAX: usize = 128;
+/// The longest marker with its sign, in bytes.
+pub const MARKER_BYTES_MAX: usize = BYTES_MAX + SIGN.len_utf8();
 /// The most parts after the level.
 const PARTS_MAX: usize = 8;
 /// The longest part, in bytes.

@@ -23,7 +23,7 @@ mod section;
 pub use check::{Check, Finding};
 pub use index::{INDEX_TOKENS, INDEX_TOKENS_DEFAULT, Index};
 pub use level::{LEVELS, LevelRule};
-pub use marker::Marker;
+pub use marker::{MARKER_BYTES_MAX, Marker};
 pub use propagation::{Advice, ChangeKind, MATRIX, When};
 pub use section::{
     FileReference, INLINE_BYTES_MAX, NewSection, Owner, RedactedSection, SECTIONS_MAX,

@@ -301,8 +301,9 @@ impl<'a, B: Bucket> Draft<'a, B> {
             )
         } else if totals.bytes > PROJECT_BYTES_MAX {
             format!(
-                "the memories of the project would take {} bytes, at most {PROJECT_BYTES_MAX} fit; \
-                 mark what no longer matters as deleted, and let the orchestrator call maintain",
+                "memories, sections and packages would take {} bytes, at most {PROJECT_BYTES_MAX} \
+                 fit; mark memories as deleted and let the orchestrator call maintain, or delete \
+                 sections",
                 totals.bytes
             )
         } else {

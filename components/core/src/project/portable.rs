@@ -187,6 +187,8 @@ impl<B: Bucket> Request<'_, B> {
         };
         let mut open = OpenProject::new(self, meta);
         open.retry = retry;
+        // What changes later is not older than what is imported.
+        open.at = open.at.max(page::latest_time(page));
         let mut draft = Draft::new(&open);
         for it in &page.sessions {
             draft.import_session(it)?;
@@ -221,7 +223,6 @@ impl<B: Bucket> Request<'_, B> {
         let incarnation = self.bucket.revision().next().0;
         let mut meta = Meta::new(incarnation, self.now, page.config.clone());
         meta.created_at = page.created_at;
-        meta.changed_at = page::latest_time(page);
         meta.origins = page.origins.clone();
         meta.first_memory = page.last_memory.saturating_add(1);
         meta.totals.last_memory = page.last_memory;

@@ -137,7 +137,7 @@ fn instructions_pinned_items_and_the_last_message_always_stay() {
     };
     assert_eq!(error(least), Ok(Tokens(least)));
     let text = error(least - 1).unwrap_err();
-    assert!(text.contains(&format!("need budget.tokens of {least} or more")), "{text}");
+    assert!(text.contains(&format!("needs a budget of {least} tokens or more")), "{text}");
 }
 
 #[test]

@@ -50,6 +50,48 @@ fn the_receiver_owns_the_sections_after_it_accepted() {
     assert_eq!(write_as(&host, AGENT, &details("§3.1")), Err(Code::NotOwner));
 }
 
+/// A handoff once named its sections as they were sent, so that `3.1` and `§3.1` were two.
+#[test]
+fn a_section_is_named_once_and_with_its_sign() {
+    let host = project();
+    write_as(&host, AGENT, &details("§3.1")).unwrap();
+    let sections = ["3.1", "§3.1"].map(str::to_owned).to_vec();
+    let it = OfferHandoff { sections, ..with_section(HandoffKind::Complete, OTHER) };
+    let made = make(&host, AGENT, it).handoff;
+    assert_eq!(made.sections, ["§3.1"]);
+    let package = document(&accept(&host, OTHER, made.id));
+    assert_eq!(package["ownership_transfers"].as_array().unwrap().len(), 1, "{package}");
+}
+
+/// The tool once said "all if absent", and took nothing. Nor could a section be taken over that its
+/// owner shared.
+#[test]
+fn a_takeover_that_names_no_section_takes_all() {
+    let host = project();
+    let long = format!("§4.{}.{}", "a".repeat(60), "b".repeat(60));
+    for marker in ["§3.1", "§3.2", long.as_str()] {
+        write_as(&host, AGENT, &details(marker)).unwrap();
+    }
+    let shared = ownership::Acquire {
+        marker: Marker::parse("§3.2").unwrap(),
+        kind: ownership::Ownership::SharedWrite,
+        ttl_ms: ownership::LEASE_MS_DEFAULT,
+        reason: None,
+    };
+    let shared = Command::Project(ProjectCommand::Outline(ownership::Command::Acquire(shared)));
+    write_as(&host, AGENT, &shared).unwrap();
+    let over = OfferHandoff { from: Some(party(AGENT)), ..offer(HandoffKind::Emergency, THIRD) };
+    let made = make(&host, ORCHESTRATOR, over).handoff;
+    assert_eq!(made.sections, ["§3.1", "§3.2", long.as_str()]);
+    assert_eq!(write_as(&host, AGENT, &details("§3.1")), Err(Code::LeaseExpired));
+    for marker in ["§3.1", long.as_str()] {
+        assert_eq!(write_as(&host, AGENT, &details(marker)), Err(Code::NotOwner));
+        write_as(&host, THIRD, &details(marker)).unwrap();
+    }
+    let named = OfferHandoff { sections: vec![long], ..offer(HandoffKind::Complete, AGENT) };
+    make(&host, THIRD, named);
+}
+
 #[test]
 fn only_owned_sections_are_handed_over() {
     let host = project();

@@ -54,6 +54,18 @@ fn a_section_is_written_and_read() {
     assert_eq!(code(&error), Code::SectionNotFound);
 }
 
+/// The operator once owned what it wrote, and nobody could write it until the lease ended.
+#[test]
+fn the_operator_owns_and_writes_nothing() {
+    let host = project();
+    put(&host, AGENT, "§3.1", "One");
+    for it in [put_of(new("§3.2", "t", "x")), acquire("§3.1", MINUTE)] {
+        assert_eq!(code(&refused(&host, "admin", it)), Code::Forbidden);
+    }
+    let it = OutlineCommand::Delete { marker: marker("§3.1"), if_version: None };
+    assert_eq!(code(&refused(&host, "admin", it)), Code::Forbidden);
+}
+
 #[test]
 fn a_parent_must_be_there() {
     let host = project();
@@ -178,17 +190,22 @@ fn a_change_advises_which_sections_to_look_at() {
 fn a_redaction_removes_every_version() {
     let host = project();
     put(&host, AGENT, "§3.1", "the password is hunter2");
-    put(&host, AGENT, "§3.1", "the password is hunter3");
+    let status = Some("hunter4 works".to_owned());
+    write(&host, AGENT, NewSection { status, ..new("§3.1", "t", "the password is hunter3") });
     let redact = || OutlineCommand::Redact {
         marker: marker("§3.1"),
         reason: Line::parse("reason", "a password").unwrap(),
     };
     assert_eq!(code(&refused(&host, AGENT, redact())), Code::Forbidden);
-    let repeats = OutlineCommand::Redact {
-        marker: marker("§3.1"),
-        reason: Line::parse("reason", "it said: the password is hunter2").unwrap(),
-    };
-    assert_eq!(code(&refused(&host, ORCHESTRATOR, repeats)), Code::MalformedRequest);
+    for text in ["it said: the password is hunter2", "it said: hunter4 works"] {
+        let reason = Line::parse("reason", text).unwrap();
+        let repeats = OutlineCommand::Redact { marker: marker("§3.1"), reason };
+        assert_eq!(code(&refused(&host, ORCHESTRATOR, repeats)), Code::MalformedRequest);
+    }
+    // Who may not redact is told so, whatever it asked for under the same name.
+    host.ask_project(AGENT, &named("r1", acquire("§3.1", MINUTE))).unwrap();
+    let error = host.ask_project(AGENT, &named("r1", redact())).unwrap_err();
+    assert_eq!(code(&error), Code::Forbidden);
     let OutlineReply::Redacted { digests, .. } = ask(&host, ORCHESTRATOR, redact()) else {
         panic!("redacted")
     };

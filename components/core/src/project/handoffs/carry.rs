@@ -11,13 +11,13 @@ use crate::{
     digest::is_sha256,
     handoffs::{
         Handoff, HandoffId, HandoffKind, HandoffState, OFFER_SECONDS, PACKAGE_TOKENS_MIN,
-        SECTIONS_MAX, SKILL_BYTES_MAX,
+        SECTIONS_MAX,
         package::{OMITTED_MAX, is_package_of},
         rows::{decode_package, encode_handoff, encode_package, handoff_row, package_row},
     },
     item::ID_CHARS_MAX,
     kv::{Bucket, Change},
-    outline::Marker,
+    outline::{MARKER_BYTES_MAX, Marker},
     participant::Role,
     portable::{NUMBER_MAX, PortableHandoff, PortableProject},
     project::{draft::Draft, open::OpenProject},
@@ -100,7 +100,7 @@ pub(in crate::project) fn check_handoff(
     if !is_number {
         return fail("has a number that it cannot have, or names a memory that never was");
     }
-    let is_marker = |it: &String| it.len() <= SKILL_BYTES_MAX && Marker::parse(it).is_ok();
+    let is_marker = |it: &String| it.len() <= MARKER_BYTES_MAX && Marker::parse(it).is_ok();
     if one.to.participant.role() == Role::Admin
         || one.sections.len() > SECTIONS_MAX
         || !one.sections.iter().all(is_marker)

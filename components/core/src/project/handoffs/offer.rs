@@ -10,6 +10,7 @@ use crate::{
         package, rows,
     },
     kv::{Bucket, Change},
+    outline::Marker,
     project::{draft::Draft, open::OpenProject, require_orchestrator},
     time::Timestamp,
     tokens::Tokens,
@@ -42,11 +43,11 @@ impl<B: Bucket> OpenProject<'_, B> {
             ));
         }
         let kept = self.kept_handoffs()?;
-        let mut handoff = self.new_handoff(it, from, to, &kept);
+        let mut handoff = self.new_handoff(it, from, to, &kept)?;
         self.check_transfers(&handoff)?;
         let packet = it.packet.as_deref().map(material::packet).transpose()?;
         let gathered = self.gather(&handoff.from)?;
-        let sections = self.section_items(&it.sections)?;
+        let sections = self.section_items(&handoff.sections)?;
         let package =
             package::write(self.project, &handoff, it, packet.as_ref(), &gathered, &sections)?;
         (handoff.tokens, handoff.digest) = (package.tokens, package.digest);
@@ -73,23 +74,44 @@ impl<B: Bucket> OpenProject<'_, B> {
         }))
     }
 
-    fn new_handoff(&self, it: &OfferHandoff, from: Party, to: Party, kept: &[Handoff]) -> Handoff {
+    /// Returns the handoff that is offered. Its sections have their sign, and each is there once. A
+    /// takeover that names none takes all.
+    fn new_handoff(
+        &self,
+        it: &OfferHandoff,
+        from: Party,
+        to: Party,
+        kept: &[Handoff],
+    ) -> Result<Handoff, Error> {
+        let is_takeover = it.from.is_some();
+        let sections = if is_takeover && it.sections.is_empty() {
+            self.sections_of(&from)?
+        } else {
+            let mut sections = Vec::new();
+            for marker in &it.sections {
+                let marker = Marker::parse(marker)?.to_string();
+                if !sections.contains(&marker) {
+                    sections.push(marker);
+                }
+            }
+            sections
+        };
         let last = kept.last().map_or(0, |it| it.id.0);
         let received = |one: &&Handoff| one.state == HandoffState::Accepted && one.to.is(&from);
         let previous = kept.iter().rev().find(received).map(|it| it.digest.clone());
-        Handoff {
+        Ok(Handoff {
             id: HandoffId(last.saturating_add(1)),
             kind: it.kind,
             reason: it.reason,
             state: HandoffState::Offered,
             to,
-            is_takeover: it.from.is_some(),
+            is_takeover,
             from,
             offered_at: self.at,
             expires_at: Timestamp(self.at.0.saturating_add(it.seconds.saturating_mul(1_000))),
             settled: None,
             note: None,
-            sections: it.sections.clone(),
+            sections,
             budget: it.budget,
             tokens: Tokens(0),
             digest: String::new(),
@@ -97,7 +119,7 @@ impl<B: Bucket> OpenProject<'_, B> {
             memory: None,
             named: Vec::new(),
             redacted: None,
-        }
+        })
     }
 
     /// Removes the oldest handoff that is settled, if the project keeps no more.

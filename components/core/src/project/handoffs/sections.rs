@@ -2,7 +2,7 @@
 
 use crate::{
     Error,
-    handoffs::{Handoff, Party, PromptPart, PromptRequest, prompt::Passage},
+    handoffs::{Handoff, Party, PromptPart, PromptRequest, SECTIONS_MAX, prompt::Passage},
     item::{Item, Kind, ListedKind},
     kv::Bucket,
     outline::{Marker, Owner, Section, index},
@@ -25,13 +25,30 @@ const INDEX_PERCENT: u64 = 6;
 const FOCUSED_MAX: usize = 8;
 
 impl<B: Bucket> OpenProject<'_, B> {
-    /// Rejects a section that `from` does not own. A section that nobody owns any more can be taken over.
+    /// Returns the markers of the sections that `from` owns.
+    pub(super) fn sections_of(&self, from: &Party) -> Result<Vec<String>, Error> {
+        let held = self.tenures()?.held(self.now);
+        let own = held.iter().filter(|it| from.is(&owner(&it.lease)));
+        let markers: Vec<String> = own.map(|it| it.marker.to_string()).collect();
+        if markers.len() > SECTIONS_MAX {
+            return Err(Error::malformed(
+                "it owns more than 64 sections in several sessions; name one as from_session_id, or \
+                 the sections to take over",
+            ));
+        }
+        Ok(markers)
+    }
+
+    /// Rejects a section that `from` does not own. A section that nobody owns any more can be taken
+    /// over, and one that is shared or read-only.
     pub(super) fn check_transfers(&self, handoff: &Handoff) -> Result<(), Error> {
         let tenures = self.tenures()?;
         for marker in &handoff.sections {
             let marker = self.section(&Marker::parse(marker)?)?.marker;
-            let is_from =
-                |it: &Lease| it.kind == Ownership::Exclusive && handoff.from.is(&owner(it));
+            let is_from = |it: &Lease| {
+                (handoff.is_takeover || it.kind == Ownership::Exclusive)
+                    && handoff.from.is(&owner(it))
+            };
             match tenures.live(&marker, self.now) {
                 Some(it) if !is_from(it) => return Err(not_owner(&marker, it)),
                 None if !handoff.is_takeover => {

