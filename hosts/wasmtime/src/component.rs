@@ -1,9 +1,9 @@
-//! Runs the component under wasmtime: compiled once, with a fresh instance for each
-//! request.
+//! Runs the component under wasmtime: compiled once, with a fresh instance for each request, or
+//! with one that served the same session before (`warm`).
 //!
 //! The component's imports are in `host`; the rules are inside the component. Invariants:
-//! an instance that trapped serves no further call, and no call exceeds the time and memory
-//! of [`ComponentOptions`].
+//! an instance that trapped serves no further call, no call exceeds the time and memory of
+//! [`ComponentOptions`], and no two sessions share an instance.
 
 use std::{fmt, sync::Arc, thread, time::Duration};
 
@@ -13,7 +13,10 @@ use wasmtime::{
     component::{self, ComponentExportIndex, InstancePre, Linker},
 };
 
-use self::setup::{config, tick};
+use self::{
+    setup::{config, tick},
+    warm::{Running, Waiting},
+};
 use crate::{
     Caller, ComponentOptions, Effect, Failure, Host, Reply, StartError, State,
     bindings::{
@@ -28,6 +31,7 @@ use crate::{
 mod setup;
 #[cfg(test)]
 mod tests;
+mod warm;
 
 /// The compiled component. Clones share it.
 #[derive(Clone)]
@@ -40,13 +44,15 @@ struct Inner {
     pre: InstancePre<State>,
     /// The indices of all exports. Looking them up costs more than one call.
     exports: SharedContextIndices,
-    /// The index of the export that serves nearly every request.
+    /// The index of the export that serves nearly every request, and of the one for expired entries.
     invoke: ComponentExportIndex,
+    wake: ComponentExportIndex,
     options: ComponentOptions,
     /// Slots for instances.
     slots: Slots,
     /// Slots for instances that compute for longer than a tick.
     processors: Slots,
+    waiting: Arc<Waiting>,
 }
 
 /// The interface of the JSON tool.
@@ -83,10 +89,11 @@ impl Component {
             .map_err(started)?;
         let pre = linker.instantiate_pre(&component).map_err(started)?;
         let exports = SharedContextIndices::new(&pre).map_err(started)?;
-        let invoke = component
-            .get_export_index(None, TOOL)
-            .and_then(|tool| component.get_export_index(Some(&tool), "invoke"))
-            .ok_or_else(|| StartError::new(format!("the component does not export {TOOL}")))?;
+        let tool = component.get_export_index(None, TOOL);
+        let function = |name| component.get_export_index(Some(tool.as_ref()?), name);
+        let Some((invoke, wake)) = function("invoke").zip(function("wake")) else {
+            return Err(StartError::new(format!("the component does not export {TOOL}")));
+        };
         let instances = usize::try_from(options.instances_max.max(1)).unwrap_or(usize::MAX);
         // One processor is left to short requests.
         let processors = thread::available_parallelism().map_or(1, Into::into);
@@ -95,17 +102,21 @@ impl Component {
             pre,
             exports,
             invoke,
+            wake,
             options: options.clone(),
             slots: Slots::new(instances, instances.div_ceil(2)),
             processors: Slots::new(processors, processors),
+            waiting: Arc::new(Waiting::new(options.warm_instances_max)),
             engine,
         };
-        tick(inner.engine.weak(), tick_length(options), inner.slots.clone())?;
+        let waiting = Arc::downgrade(&inner.waiting);
+        tick(inner.engine.weak(), tick_length(options), inner.slots.clone(), waiting)?;
         Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Performs one request of the JSON tool on `scope` (`session/{id}`), in a fresh
-    /// instance.
+    /// instance, or in one that served `scope` before
+    /// ([`warm_instances_max`](ComponentOptions::warm_instances_max)).
     ///
     /// # Errors
     ///
@@ -120,8 +131,8 @@ impl Component {
         self.instance_for(scope, host)?.invoke(scope, caller, request)
     }
 
-    /// Removes the expired entries of `scope`, in a fresh instance. Returns the time of the
-    /// next expiry, or an earlier one, in milliseconds since the epoch.
+    /// Removes the expired entries of `scope`, in an instance as that of [`Component::invoke`].
+    /// Returns the time of the next expiry, or an earlier one, in milliseconds since the epoch.
     ///
     /// # Errors
     ///
@@ -164,8 +175,21 @@ impl Component {
         self.inner.slots.wait(Some(scope.into())).await
     }
 
-    /// Creates an instance in `slot`.
+    /// Returns an instance in `slot`: one that served its holder before, or else a new one.
     pub(crate) fn instance_in(&self, slot: Slot, host: &Host) -> Result<Instance, Failure> {
+        let waiting = slot.holder().as_ref().and_then(|it| self.inner.waiting.take(it));
+        let mut running = match waiting {
+            Some(it) => it,
+            None => self.start(&slot, host)?,
+        };
+        running.store.data_mut().begin_request(host.clone());
+        // More bytes than fit into its memory are the same bytes passed repeatedly.
+        running.store.set_hostcall_fuel(self.inner.options.memory_bytes_max);
+        Ok(Instance { running: Some(running), inner: Arc::clone(&self.inner), slot })
+    }
+
+    /// Starts a new instance.
+    fn start(&self, slot: &Slot, host: &Host) -> Result<Running, Failure> {
         let options = &self.inner.options;
         let limits = StoreLimitsBuilder::new()
             .memory_size(options.memory_bytes_max)
@@ -175,8 +199,6 @@ impl Component {
             .build();
         let mut store = Store::new(&self.inner.engine, State::new(host.clone(), limits));
         store.limiter(|it| &mut it.limits);
-        // More bytes than fit into its memory are the same bytes passed repeatedly.
-        store.set_hostcall_fuel(options.memory_bytes_max);
         let (time_max, host_time_max) = (options.time_max, options.host_time_max);
         let (tick, processors) = (tick_length(options), self.inner.processors.clone());
         let holder = slot.holder().clone();
@@ -195,7 +217,7 @@ impl Component {
         });
         store.set_epoch_deadline(1);
         let guest = self.inner.pre.instantiate(&mut store).map_err(|it| stopped(&it, false))?;
-        Ok(Instance { guest, store, inner: Arc::clone(&self.inner), _slot: slot })
+        Ok(Running::new(guest, store))
     }
 }
 
@@ -204,11 +226,11 @@ pub type Called<T> = wasmtime::Result<Result<T, types::Error>>;
 
 /// One instance of the component. It is unusable after an `INTERNAL` error.
 pub struct Instance {
-    guest: component::Instance,
-    store: Store<State>,
+    /// Absent only while it is dropped.
+    running: Option<Running>,
     inner: Arc<Inner>,
-    /// Dropped last: the slot is free only when the instance is gone.
-    _slot: Slot,
+    /// Dropped last: the slot is free only when the instance is gone, or waits.
+    slot: Slot,
 }
 
 impl Instance {
@@ -225,9 +247,9 @@ impl Instance {
     ) -> Result<Reply, Failure> {
         let invoke = self.inner.invoke;
         let caller = caller.into();
-        let reply = self.run(Some(scope), |instance, store| {
-            let invoke = instance
-                .get_typed_func::<InvokeArguments<'_>, InvokeResults>(&mut *store, invoke)?;
+        let reply = self.run(Some(scope), |Running { guest, store, .. }| {
+            let invoke =
+                guest.get_typed_func::<InvokeArguments<'_>, InvokeResults>(&mut *store, invoke)?;
             invoke.call(store, (scope, &caller, request)).map(|(reply,)| reply)
         })?;
         let tool::Reply { revision, body, effect, next_expiry_ms } = reply;
@@ -245,14 +267,15 @@ impl Instance {
     ///
     /// As for [`Component::wake`].
     pub fn wake(&mut self, scope: &str) -> Result<Option<u64>, Failure> {
-        let inner = Arc::clone(&self.inner);
-        self.run(Some(scope), |instance, store| {
-            let guest = inner.exports.load(&mut *store, instance)?;
-            guest.shared_context_core_tool().call_wake(store, scope)
+        let wake = self.inner.wake;
+        self.run(Some(scope), |Running { guest, store, .. }| {
+            let wake = guest.get_typed_func::<(&str,), WakeResults>(&mut *store, wake)?;
+            wake.call(store, (scope,)).map(|(next,)| next)
         })
     }
 
-    /// Does what [`Component::call`] does, in this instance.
+    /// Does what [`Component::call`] does, in this instance. The functions are looked up at its first
+    /// call, which takes longer than most calls.
     ///
     /// # Errors
     ///
@@ -262,7 +285,13 @@ impl Instance {
         call: impl FnOnce(&SharedContext, &mut Store<State>) -> Called<T>,
     ) -> Result<T, Failure> {
         let inner = Arc::clone(&self.inner);
-        self.run(None, |instance, store| call(&inner.exports.load(&mut *store, instance)?, store))
+        self.run(None, |Running { guest, typed, store, .. }| {
+            let typed = match typed {
+                Some(it) => it,
+                None => typed.insert(inner.exports.load(&mut *store, guest)?),
+            };
+            call(typed, store)
+        })
     }
 
     /// Calls the component within its limits. It may open only the bucket `scope`, or, if
@@ -270,15 +299,31 @@ impl Instance {
     fn run<T>(
         &mut self,
         scope: Option<&str>,
-        run: impl FnOnce(&component::Instance, &mut Store<State>) -> Called<T>,
+        run: impl FnOnce(&mut Running) -> Called<T>,
     ) -> Result<T, Failure> {
-        self.store.data_mut().begin_call(scope);
-        self.store.set_epoch_deadline(1);
-        let answer = run(&self.guest, &mut self.store);
-        self.store.data_mut().processor = None;
+        let Some(running) = &mut self.running else { return Err(gone()) };
+        running.is_spent |= self.slot.holder().as_deref() != scope;
+        running.store.data_mut().begin_call(scope);
+        running.store.set_epoch_deadline(1);
+        let answer = run(running);
+        running.store.data_mut().processor = None;
         match answer {
             Ok(answer) => Ok(answer?),
-            Err(error) => Err(stopped(&error, self.store.data().has_committed)),
+            Err(error) => {
+                running.is_spent = true;
+                Err(stopped(&error, running.store.data().has_committed))
+            }
+        }
+    }
+}
+
+impl Drop for Instance {
+    /// Lets it wait for the next request of its session, if it may.
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take()
+            && let Some(scope) = self.slot.holder()
+        {
+            self.inner.waiting.put(Arc::clone(scope), running);
         }
     }
 }
@@ -287,6 +332,13 @@ impl Instance {
 /// looked up.
 type InvokeArguments<'a> = (&'a str, &'a types::Caller, &'a [u8]);
 type InvokeResults = (Result<tool::Reply, types::Error>,);
+/// The results of `tool.wake`.
+type WakeResults = (Result<Option<u64>, types::Error>,);
+
+/// Returns the failure of an instance that is being dropped.
+fn gone() -> Failure {
+    Failure::new("INTERNAL", "the instance is gone; try again")
+}
 
 /// Logs the reason and returns the failure of a request whose instance was stopped.
 fn stopped(error: &wasmtime::Error, has_committed: bool) -> Failure {

@@ -16,6 +16,7 @@
 //! | buckets | one name, open [`BUCKETS_MAX`] times |
 //! | audit records | [`RECORDS_MAX`], of the session of the request |
 //! | concurrent requests | [`instances_max`](ComponentOptions::instances_max); further ones wait |
+//! | instances between two requests | [`warm_instances_max`](ComponentOptions::warm_instances_max) |
 //!
 //! Each storage limits for itself how much it reads into memory at once.
 
@@ -59,6 +60,11 @@ pub struct ComponentOptions {
     pub host_time_max: Duration,
     /// The maximum number of concurrent instances; further calls wait.
     pub instances_max: u32,
+    /// The maximum number of instances that wait for the next request of the session or project
+    /// they served, each for some seconds and with at most 2 MiB of memory. A request is several
+    /// times faster in one of them than in a new one. 0, the default: a new instance for each
+    /// request.
+    pub warm_instances_max: u32,
 }
 
 /// The place of compiled code between starts. The code is run without verification, so
@@ -95,6 +101,7 @@ impl Default for ComponentOptions {
             time_max: Duration::from_secs(1),
             host_time_max: Duration::from_secs(10),
             instances_max: u32::try_from(threads).unwrap_or(u32::MAX).saturating_mul(2).max(16),
+            warm_instances_max: 0,
         }
     }
 }
@@ -108,6 +115,7 @@ impl fmt::Debug for ComponentOptions {
             .field("time_max", &self.time_max)
             .field("host_time_max", &self.host_time_max)
             .field("instances_max", &self.instances_max)
+            .field("warm_instances_max", &self.warm_instances_max)
             .finish_non_exhaustive()
     }
 }

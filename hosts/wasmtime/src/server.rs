@@ -59,6 +59,9 @@ const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 /// How long stopping waits for clients, and then for the disk.
 const STOP_TIME_MAX: Duration = Duration::from_secs(5);
+/// How many sessions have an instance that waits for their next request. The memory of all is less
+/// than 128 MiB, and usually a tenth of that.
+const WARM_INSTANCES_MAX: u32 = 64;
 /// The pause after the system failed to accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -127,7 +130,10 @@ impl ServerOptions {
             removes_expired: true,
             maintains_daily: false,
             clock: Arc::new(SystemClock),
-            component: ComponentOptions::default(),
+            component: ComponentOptions {
+                warm_instances_max: WARM_INSTANCES_MAX,
+                ..ComponentOptions::default()
+            },
             storage: SqliteOptions::default(),
         }
     }

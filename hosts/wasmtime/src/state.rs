@@ -8,6 +8,7 @@
 
 use std::{
     fmt,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -16,7 +17,7 @@ use shared_context_core::{
     port::{Bucket, Change, CommitError, KvError, ReadError, Revision},
 };
 use wasmtime::{
-    StoreLimits, bail,
+    ResourceLimiter, StoreLimits, bail,
     component::{Resource, ResourceTable, ResourceTableError},
 };
 
@@ -34,9 +35,10 @@ use crate::{
 
 /// The host's state for one instance of the component.
 pub struct State {
-    host: Host,
+    /// `None` between two requests.
+    host: Option<Host>,
     buckets: ResourceTable,
-    pub(crate) limits: StoreLimits,
+    pub(crate) limits: Limits,
     pub(crate) meter: Meter,
     /// The processor slot of a request that computes for long.
     pub(crate) processor: Option<Slot>,
@@ -46,6 +48,56 @@ pub struct State {
     records: usize,
     /// True if a commit may have changed the bucket.
     pub(crate) has_committed: bool,
+}
+
+/// The limits of an instance, and the memory that it has.
+pub(crate) struct Limits {
+    limits: StoreLimits,
+    memory_bytes: usize,
+}
+
+impl ResourceLimiter for Limits {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let may_grow = self.limits.memory_growing(current, desired, maximum)?;
+        if may_grow {
+            self.memory_bytes = desired;
+        }
+        Ok(may_grow)
+    }
+
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.limits.memory_grow_failed(error)
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        self.limits.table_growing(current, desired, maximum)
+    }
+
+    fn table_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.limits.table_grow_failed(error)
+    }
+
+    fn instances(&self) -> usize {
+        self.limits.instances()
+    }
+
+    fn tables(&self) -> usize {
+        self.limits.tables()
+    }
+
+    fn memories(&self) -> usize {
+        self.limits.memories()
+    }
 }
 
 /// The meter of a request's time, in the host and in the component.
@@ -119,15 +171,34 @@ impl State {
         buckets.set_max_capacity(BUCKETS_MAX);
         let meter = Meter::new();
         Self {
-            host,
+            host: Some(host),
             buckets,
-            limits,
+            limits: Limits { limits, memory_bytes: 0 },
             meter,
             processor: None,
             scope: None,
             records: 0,
             has_committed: false,
         }
+    }
+
+    /// Lets the instance reach `host`, for the calls of one request.
+    pub(crate) fn begin_request(&mut self, host: Host) {
+        self.host = Some(host);
+    }
+
+    /// Takes away what the instance could reach.
+    pub(crate) fn end_request(&mut self) {
+        (self.host, self.scope) = (None, None);
+    }
+
+    /// Returns true if the instance has no bucket open, and at most `bytes_max` of memory.
+    pub(crate) fn is_clean(&self, bytes_max: usize) -> bool {
+        self.buckets.is_empty() && self.limits.memory_bytes <= bytes_max
+    }
+
+    fn host(&self) -> wasmtime::Result<&Host> {
+        self.host.as_ref().ok_or_else(|| wasmtime::Error::msg("no request is under way"))
     }
 
     pub(crate) fn begin_call(&mut self, scope: Option<&str>) {
@@ -170,7 +241,8 @@ impl kv::Host for State {
         if *self.scope.get_or_insert_with(|| name.clone()) != name {
             bail!("it asked for a bucket that its request is not about");
         }
-        self.work(|state| match state.host.kv.open(&name) {
+        let kv = Arc::clone(&self.host()?.kv);
+        self.work(|state| match kv.open(&name) {
             Ok(bucket) => Ok(Ok(state.buckets.push(OpenBucket(bucket))?)),
             Err(error) => Ok(Err(reason(error))),
         })
@@ -234,7 +306,7 @@ impl kv::HostBucket for State {
 
 impl clock::Host for State {
     fn now_ms(&mut self) -> wasmtime::Result<u64> {
-        Ok(self.host.clock.now().0)
+        Ok(self.host()?.clock.now().0)
     }
 }
 
@@ -253,7 +325,8 @@ impl log::Host for State {
                 "a record of another session or project than it was asked about"
             }
             _ => {
-                self.work(|state| state.host.log.record(kind, id, &done.into()));
+                let log = Arc::clone(&self.host()?.log);
+                self.work(|_| log.record(kind, id, &done.into()));
                 return Ok(());
             }
         };
@@ -264,11 +337,12 @@ impl log::Host for State {
 
 impl tokenizer::Host for State {
     fn encodings(&mut self) -> wasmtime::Result<Vec<String>> {
-        Ok(self.host.tokenizer.encodings())
+        Ok(self.host()?.tokenizer.encodings())
     }
 
     fn count(&mut self, encoding: String, text: String) -> wasmtime::Result<Option<u32>> {
-        Ok(self.work(|state| state.host.tokenizer.count(&encoding, &text)))
+        let tokenizer = Arc::clone(&self.host()?.tokenizer);
+        Ok(self.work(|_| tokenizer.count(&encoding, &text)))
     }
 }
 

@@ -124,6 +124,15 @@ pub(crate) struct Arguments {
         value_parser = head_time
     )]
     head_time_max: Duration,
+    /// Whether a session's next request may run in the instance of the component that
+    /// served its last one, which is faster, or each in a fresh one
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_INSTANCES",
+        value_name = "KIND",
+        default_value = "warm"
+    )]
+    instances: Instances,
     /// The most MiB the database may take on the disk [default: no limit]
     #[arg(long, env = "SHARED_CONTEXT_DISK_MAX_MIB", value_name = "N", value_parser = disk_mib)]
     disk_max_mib: Option<u64>,
@@ -149,6 +158,15 @@ pub(crate) enum LogFormat {
     Json,
 }
 
+/// Which instance of the component serves a request.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Instances {
+    /// The one that served the session's last request, if it still waits
+    Warm,
+    /// A new one each time
+    Fresh,
+}
+
 /// The rate limit for each participant; `None` for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Rate(Option<RateLimit>);
@@ -162,6 +180,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     options.public_url.clone_from(&arguments.public_url);
     options.cors_origins.clone_from(&arguments.cors_origins);
     options.connections_max = arguments.connections_max;
+    if matches!(arguments.instances, Instances::Fresh) {
+        options.component.warm_instances_max = 0;
+    }
     options.head_time_max = arguments.head_time_max;
     options.maintains_daily = arguments.maintain_daily;
     options.storage.accepts_loss = arguments.accept_loss;

@@ -1,12 +1,13 @@
 //! Shared setup of all instances: the engine's configuration, the cache of compiled code,
 //! and the ticker.
 
-use std::{thread, time::Duration};
+use std::{sync::Weak, thread, time::Duration};
 
 use wasmtime::{
     CacheConfig, Config, Enabled, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig,
 };
 
+use super::warm::Waiting;
 use crate::{
     Cache, ComponentOptions, StartError,
     options::{MODULES, STACK_BYTES_MAX, TABLE_ELEMENTS_MAX},
@@ -21,7 +22,7 @@ const IDLE_FACTOR: u32 = 10;
 
 pub(super) fn config(options: &ComponentOptions) -> Config {
     let mut pool = PoolingAllocationConfig::new();
-    let instances = options.instances_max.max(1);
+    let instances = options.instances_max.max(1).saturating_add(options.warm_instances_max);
     // Each instance has its own share of the pool and cannot take another's.
     pool.total_component_instances(instances)
         .total_core_instances(instances.saturating_mul(MODULES))
@@ -68,12 +69,21 @@ fn cache(cache: &Cache) -> Option<wasmtime::Cache> {
 }
 
 /// Starts a thread that increments the engine's epoch every `pause`, and less often while
-/// all `slots` are free. It ends with the engine.
-pub(super) fn tick(engine: EngineWeak, pause: Duration, slots: Slots) -> Result<(), StartError> {
+/// all `slots` are free. It drops instances that have waited for too long, and ends with the
+/// engine.
+pub(super) fn tick(
+    engine: EngineWeak,
+    pause: Duration,
+    slots: Slots,
+    waiting: Weak<Waiting>,
+) -> Result<(), StartError> {
     let run = move || {
         while let Some(engine) = engine.upgrade() {
             engine.increment_epoch();
             drop(engine);
+            if let Some(waiting) = waiting.upgrade() {
+                waiting.sweep();
+            }
             thread::sleep(if slots.are_free() { pause * IDLE_FACTOR } else { pause });
         }
     };

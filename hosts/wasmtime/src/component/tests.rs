@@ -104,6 +104,49 @@ fn an_instance_can_serve_many_requests() {
 }
 
 #[test]
+fn instances_wait_for_their_session() {
+    let options = ComponentOptions { warm_instances_max: 2, ..ComponentOptions::of_tests() };
+    let component = Component::new(&options).unwrap();
+    let waiting = &component.inner.waiting;
+    let host = host(&with_session(MemoryKv::default()));
+    let ask = |scope: &str, request: &[u8]| {
+        component.invoke(&host, scope, &Caller::trusted("orchestrator"), request)
+    };
+    for revision in 2..6 {
+        assert_eq!(ask("session/s", WRITE).unwrap().revision, revision);
+        assert_eq!(waiting.len(), 1);
+    }
+    ask("session/s", b"{}").unwrap_err();
+    assert_eq!(waiting.len(), 1, "an error of the rules stops no instance");
+    for scope in ["session/t", "session/u"] {
+        assert_eq!(ask(scope, READ).unwrap_err().code, "SESSION_NOT_FOUND");
+    }
+    assert_eq!(waiting.len(), 2);
+    assert!(waiting.take("session/s").is_none(), "it waited for longest");
+    assert!(waiting.take("session/u").is_some() && waiting.take("session/u").is_none());
+    // What is not about a scope, or about another than it was made for, is for once.
+    component.instance(&host).unwrap().invoke("session/s", &Caller::trusted("x"), READ).unwrap_err();
+    let slot = component.inner.slots.take(Some("session/s".into()));
+    component.instance_in(slot, &host).unwrap().wake("session/t").unwrap_err();
+    assert_eq!(waiting.len(), 1);
+}
+
+#[test]
+fn a_stopped_instance_does_not_wait() {
+    let options = ComponentOptions {
+        time_max: Duration::from_micros(1),
+        warm_instances_max: 2,
+        ..ComponentOptions::of_tests()
+    };
+    let component = Component::new(&options).unwrap();
+    let host = host(&with_session(MemoryKv::default()));
+    for _ in 0..3 {
+        assert_stopped(ask(&component, &host, WRITE), "nothing was changed");
+        assert_eq!(component.inner.waiting.len(), 0);
+    }
+}
+
+#[test]
 fn a_request_that_takes_too_long_is_stopped() {
     let options =
         ComponentOptions { time_max: Duration::from_micros(1), ..ComponentOptions::of_tests() };

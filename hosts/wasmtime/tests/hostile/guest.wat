@@ -28,6 +28,8 @@
   (data (i32.const 336) "o200k_base")
   (data (i32.const 352) "FORGED\n2026-01-01T00:00:00Z  INFO forged line")
   (data (i32.const 416) "\ff\fe")
+  ;; The length of what the last request left, and that.
+  (data (i32.const 1020) "\02\00\00\00{}")
   ;;START
 
   (func $allocate (param $bytes i32) (result i32) (local $at i32)
@@ -124,6 +126,15 @@
     (local $what i32) (local $bucket i32)
     (local.set $what (i32.load8_u (i32.add (local.get $request) (i32.const 11))))
 
+    ;; previous: the scope of the last such request that this instance served
+    (if (i32.eq (local.get $what) (i32.const 0x70))
+      (then
+        (local.set $bucket (call $allocate (i32.const 64)))
+        (local.set $what (i32.load (i32.const 1020)))
+        (memory.copy (local.get $bucket) (i32.const 1024) (local.get $what))
+        (memory.copy (i32.const 1024) (local.get $scope) (local.get $scope_length))
+        (i32.store (i32.const 1020) (local.get $scope_length))
+        (return (call $answer (local.get $bucket) (local.get $what)))))
     ;; answer
     (if (i32.eq (local.get $what) (i32.const 0x61))
       (then (return (call $answer (i32.const 256) (i32.const 2)))))

@@ -62,6 +62,23 @@ fn an_error_of_several_lines_is_one_error() {
     assert_eq!(server.ask("answer").status, 200);
 }
 
+/// The planted leak: this component answers with the scope of the request before.
+#[test]
+fn a_component_that_remembers_tells_no_other_session() {
+    let server = TestServer::new(TEXT, |it| it.warm_instances_max = 4);
+    let ask = |server: &TestServer, nth| server.begin(nth, "previous").join().unwrap().body;
+    assert_eq!(ask(&server, 1), "{}");
+    assert_eq!(ask(&server, 1), "session/s1", "its instance waited for it");
+    for nth in 2..10 {
+        assert_eq!(ask(&server, nth), "{}", "another session");
+    }
+    assert_eq!(ask(&server, 1), "{}", "four others wait by now");
+    assert_eq!(server.ask("loop").status, 500);
+    drop(server);
+    let server = TestServer::new(TEXT, |it| it.warm_instances_max = 0);
+    assert_eq!([ask(&server, 1), ask(&server, 1)], ["{}", "{}"], "a fresh one each time");
+}
+
 /// Looping guests once blocked the threads of the server: with as many guests as threads,
 /// no other request was served, not even the health check.
 #[test]
