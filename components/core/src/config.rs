@@ -96,7 +96,7 @@ pub struct PacketConfigChange {
     pub auto_generate: Option<bool>,
     /// True if feedback counts in the statistics.
     pub track_efficiency: Option<bool>,
-    /// True if a packet is removed once its receiver gave feedback.
+    /// True if the packet of one participant is removed once it gave feedback.
     pub auto_cleanup: Option<bool>,
 }
 

@@ -129,7 +129,7 @@ struct LayerForm {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "packet_stale"))]
 struct StaleForm<'a> {
-    /// The places of the statements that come from it, as JSON pointers.
+    /// The places of the statements that come from it, as JSON pointers; none if they are hidden.
     pointers: &'a [String],
     #[serde(flatten)]
     source: OriginForm<'a>,
@@ -316,9 +316,10 @@ fn read(it: &PacketRead, revision: u64) -> ReadReply<'_> {
 }
 
 fn stale(it: &Stale) -> StaleForm<'_> {
+    let hidden = OriginForm { kind: "entry", ..OriginForm::default() };
     StaleForm {
         pointers: &it.pointers,
-        source: origin(&it.origin),
+        source: it.origin.as_ref().map_or(hidden, origin),
         staleness: it.staleness.as_str(),
         current: it.current,
     }

@@ -92,8 +92,7 @@ pub(crate) struct PacketForm {
     auto_generate: Option<Option<bool>>,
     /// Whether feedback counts in the statistics; true by default.
     track_efficiency: Option<Option<bool>>,
-    /// Whether a packet is removed once its receiver gave feedback, the shared one excepted; true by
-    /// default.
+    /// Whether the packet of one participant is removed once it gave feedback; true by default.
     auto_cleanup: Option<Option<bool>>,
 }
 

@@ -106,7 +106,7 @@ pub(crate) struct PacketReply {
     auto_generate: bool,
     /// Whether feedback counts in the statistics.
     track_efficiency: bool,
-    /// Whether a packet is removed once its receiver gave feedback.
+    /// Whether the packet of one participant is removed once it gave feedback.
     auto_cleanup: bool,
 }
 

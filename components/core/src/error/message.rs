@@ -102,6 +102,12 @@ impl fmt::Display for Error {
                 f,
                 "your credential is only for keys that match {keys}; write to one of those"
             ),
+            Self::ClosedByRule { keys } => write!(
+                f,
+                "you see this entry, and the session's access rule for {keys} does not let you read \
+                 its value; ask its writer, or ask the operator to change the rule with \
+                 update_session: set_access does not"
+            ),
             Self::RequestIdReused => f.write_str(
                 "this request_id was used for another request before; \
                  use a new one for each new request, the same only to retry",
@@ -156,13 +162,10 @@ impl fmt::Display for Error {
                 "version {version} of this packet has feedback already; give feedback once, at \
                  the end of the task"
             ),
-            Self::PacketTooSmall { budget, needed, is_edited: false } => write!(
-                f,
-                "the task and its goal need a budget of {} or more, the packet has {}; raise the \
-                 budget, or say the task in fewer words",
-                needed.0, budget.0
-            ),
-            Self::PacketTooSmall { budget, needed, is_edited: true } => write!(
+            Self::PacketTooSmall { budget, needed, form, fits, is_edited: false } => {
+                text::packet_too_small(f, *budget, *needed, *form, *fits)
+            }
+            Self::PacketTooSmall { budget, needed, is_edited: true, .. } => write!(
                 f,
                 "the edited packet has {needed}, its budget is {}; remove a statement, or \
                  generate it with a larger budget",
@@ -179,6 +182,12 @@ impl fmt::Display for Error {
             Self::KeyNotFound { key } => {
                 write!(f, "there is no entry {key}; list the keys to see those there are")
             }
+            Self::RevisionNotFound { key, revision } => write!(
+                f,
+                "{key} has no value that was written at revision {}; read_history shows the revisions \
+                 that are kept, and without revision every value is meant",
+                revision.0
+            ),
             Self::ValueTooLarge { tokens, tokens_max } => write!(
                 f,
                 "value has {tokens}, an entry holds at most {}; \

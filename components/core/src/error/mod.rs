@@ -11,7 +11,8 @@ use crate::{
     code::Code,
     key::{Key, Label},
     kv::{KvError, ReadError, Revision},
-    pattern::KeyPatterns,
+    packets::{Depth, Form},
+    pattern::{KeyPattern, KeyPatterns},
     time::Timestamp,
     tokens::Tokens,
 };
@@ -79,6 +80,11 @@ pub enum Error {
     KeyNotGranted {
         /// The keys that the credential covers.
         keys: KeyPatterns,
+    },
+    /// A rule of the session closes the value to a caller that sees its metadata.
+    ClosedByRule {
+        /// The keys of the rule.
+        keys: KeyPattern,
     },
     /// A session of this name exists already.
     SessionExists {
@@ -239,6 +245,10 @@ pub enum Error {
         budget: Tokens,
         /// The least budget that suffices.
         needed: Tokens,
+        /// The form that the budget counts.
+        form: Form,
+        /// A form and depth in which the task fits the budget.
+        fits: Option<(Form, Depth)>,
         /// Whether the packet was edited.
         is_edited: bool,
     },
@@ -256,6 +266,13 @@ pub enum Error {
     KeyNotFound {
         /// The requested key.
         key: Key,
+    },
+    /// The key has values, none of which was written at the revision that was asked for.
+    RevisionNotFound {
+        /// The requested key.
+        key: Key,
+        /// The requested revision.
+        revision: Revision,
     },
     /// The value exceeds the limit of one entry.
     ValueTooLarge {
@@ -377,7 +394,9 @@ impl Error {
             Self::SectionTooLarge { .. } => Code::SectionTooLarge,
             Self::NotOwner { .. } => Code::NotOwner,
             Self::LeaseExpired { .. } => Code::LeaseExpired,
-            Self::Forbidden { .. } | Self::KeyNotGranted { .. } => Code::Forbidden,
+            Self::Forbidden { .. } | Self::KeyNotGranted { .. } | Self::ClosedByRule { .. } => {
+                Code::Forbidden
+            }
             Self::RequestIdReused => Code::RequestIdReused,
             Self::FormatTooNew { .. } => Code::FormatTooNew,
             Self::DocumentAltered { .. } | Self::PacketAltered { .. } => Code::DocumentAltered,
@@ -394,7 +413,7 @@ impl Error {
             Self::TokenizerUnavailable { .. } => Code::TokenizerUnavailable,
             Self::InBatch { error, .. } => error.code(),
             Self::Round(error) => error.code(),
-            Self::KeyNotFound { .. } => Code::KeyNotFound,
+            Self::KeyNotFound { .. } | Self::RevisionNotFound { .. } => Code::KeyNotFound,
             Self::ValueTooLarge { .. } => Code::ValueTooLarge,
             Self::SensitiveValue { .. } => Code::SensitiveValue,
             Self::BudgetTooSmall { .. } | Self::PacketTooSmall { .. } => Code::BudgetTooSmall,

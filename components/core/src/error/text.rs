@@ -5,6 +5,7 @@ use std::fmt;
 use super::StoreLimit;
 use crate::{
     key::{self, Key},
+    packets::{Depth, Form},
     time::Timestamp,
     tokens::Tokens,
 };
@@ -25,6 +26,26 @@ pub(super) fn invalid_key(f: &mut fmt::Formatter<'_>, key: &str, has_prefix: boo
         Some(similar) => write!(f, "; write it as {similar}"),
         None => f.write_str(" (for example open_questions)"),
     }
+}
+
+/// Writes that not even the task of a packet fits its budget, and what would fit.
+pub(super) fn packet_too_small(
+    f: &mut fmt::Formatter<'_>,
+    budget: Tokens,
+    needed: Tokens,
+    form: Form,
+    fits: Option<(Form, Depth)>,
+) -> fmt::Result {
+    let (needed, budget, form) = (needed.0, budget.0, form.as_str());
+    write!(
+        f,
+        "the task and its goal need a budget of {needed} or more as {form}, the packet has {budget}; \
+         raise max_tokens"
+    )?;
+    if let Some((form, depth)) = fits {
+        write!(f, ", generate it with form {} and depth {}", form.as_str(), depth.as_str())?;
+    }
+    f.write_str(", or say the task in fewer words")
 }
 
 /// Writes that no `kind` with this `id` exists.

@@ -1,20 +1,23 @@
 //! Addresses: whom a packet is for (spec 18.6).
 
-use std::fmt;
+use std::{
+    cmp::{Ordering, Reverse},
+    fmt,
+};
 
 use crate::{Error, participant::Participant, pattern::ParticipantPattern};
 
 /// The address of the packet that everybody reads after their own.
 const SHARED: &str = "shared";
 
-/// Whom a packet is for: one participant, the one worker of a pattern, or everybody.
+/// Whom a packet is for: one participant, the workers of a pattern, or everybody.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Address {
     /// Everybody.
     Shared,
     /// One participant.
     Participant(Participant),
-    /// The one worker that a pattern such as `subagent:impl:*` matches.
+    /// The workers that a pattern such as `subagent:impl:*` matches.
     Pattern(String),
 }
 
@@ -57,6 +60,17 @@ impl Address {
             Self::Participant(it) => it == reader,
             Self::Pattern(it) => ParticipantPattern::parse(it).is_ok_and(|it| it.matches(reader)),
         }
+    }
+
+    /// Compares in the order in which a receiver reads its packets: its own, those of patterns, the
+    /// shared one. Of patterns, that with the most characters other than `*` is first, then by text.
+    pub(crate) fn reading_order(&self, other: &Self) -> Ordering {
+        let key = |it: &Self| match it {
+            Self::Participant(_) => (0, Reverse(0)),
+            Self::Pattern(it) => (1, Reverse(it.bytes().filter(|it| *it != b'*').count())),
+            Self::Shared => (2, Reverse(0)),
+        };
+        key(self).cmp(&key(other)).then_with(|| self.as_str().cmp(other.as_str()))
     }
 }
 

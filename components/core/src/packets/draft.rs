@@ -4,7 +4,7 @@ use super::{
     document::{SIZES, text_of},
     gather::Gathered,
     generate::{Candidate, Generated, Head},
-    kinds::{Form, Layer, MadeBy, Part},
+    kinds::{Depth, Form, Layer, MadeBy, Part},
     packet::{Change, Packet, TokenCount},
     recipe::Recipe,
     render,
@@ -113,6 +113,21 @@ impl Draft<'_> {
         };
         packet.changelog = changelog(self.previous, &packet);
         packet
+    }
+
+    /// Creates the error for a packet that does not fit its budget even with nothing but its task. It
+    /// names the first form and depth in which it would.
+    pub(super) fn too_small(&self, needed: Tokens, trimmed: &Trimmed) -> Error {
+        let Recipe { budget, form, depth, .. } = *self.recipe;
+        let others =
+            [(form, Depth::Minimal), (Form::Markdown, depth), (Form::Markdown, Depth::Minimal)];
+        let fits = |it: &(Form, Depth)| {
+            let recipe = Recipe { form: it.0, depth: it.1, ..self.recipe.clone() };
+            let least = Draft { recipe: &recipe, ..*self }.measure(&trimmed.least());
+            least.is_ok_and(|it| it.1 <= budget)
+        };
+        let fits = others.into_iter().find(fits);
+        Error::PacketTooSmall { budget, needed, form, fits, is_edited: false }
     }
 
     /// Returns what was left out: in words what the specification has words for, else in counts.

@@ -28,8 +28,8 @@ const DEPTH_MAX: u32 = 16;
 ///
 /// # Errors
 ///
-/// [`Error::Malformed`] for a patch that is no JSON object, is too long, changes another member or
-/// gives a member of another form; [`Error::PacketTooSmall`] if the result is over the budget of the
+/// [`Error::Malformed`] for a patch that is no JSON object, is too long, changes nothing, changes
+/// another member or gives a member of another form; [`Error::PacketTooSmall`] if the result is over the budget of the
 /// recipe; those of `count`.
 pub fn edit(
     packet: &Packet,
@@ -49,6 +49,12 @@ pub fn edit(
     let before = packet.value();
     let mut after = before.clone();
     apply(&mut after, &patch, 0)?;
+    if after == before {
+        return Err(Error::malformed(format!(
+            "the patch changes nothing in the packet; it can change {}",
+            EDITABLE.join(", ")
+        )));
+    }
     let sources = sources(&before, &after, &head.creator);
     if let Some(members) = after.as_object_mut() {
         members.insert("sources".to_owned(), sources);
@@ -65,7 +71,8 @@ pub fn edit(
     edited.count(count)?;
     let needed = edited.token_count.of(recipe.form);
     if needed > recipe.budget {
-        return Err(Error::PacketTooSmall { budget: recipe.budget, needed, is_edited: true });
+        let Recipe { budget, form, .. } = *recipe;
+        return Err(Error::PacketTooSmall { budget, needed, form, fits: None, is_edited: true });
     }
     Ok(edited)
 }

@@ -97,14 +97,13 @@ pub fn generate(
             return draft.finish(packet, &trimmed);
         }
         if trimmed.is_least() {
-            let needed = tokens;
-            return Err(Error::PacketTooSmall { budget, needed, is_edited: false });
+            return Err(draft.too_small(tokens, &trimmed));
         }
         trimmed.in_words &= attempt == 0;
         let is_last = attempt.saturating_add(1) >= ATTEMPTS;
         goal = if is_last { Tokens(0) } else { goal.minus(tokens.minus(budget)) };
     }
-    Err(Error::PacketTooSmall { budget, needed: fixed, is_edited: false })
+    Err(draft.too_small(fixed, &trimmed))
 }
 
 /// Returns one layer of what a packet is made from, at most as large as the layer is meant to be.

@@ -48,7 +48,7 @@ pub struct PacketConfig {
     pub auto_generate: bool,
     /// Whether feedback is counted.
     pub track_efficiency: bool,
-    /// Whether a packet is removed after its feedback.
+    /// Whether the packet of one participant is removed after its feedback.
     pub auto_cleanup: bool,
 }
 

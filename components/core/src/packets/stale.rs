@@ -27,17 +27,27 @@ pub enum SourceState {
     Gone,
 }
 
-/// A stale source.
+/// A stale source, or the note that entries are hidden from the reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stale {
-    /// The places of the statements that come from it, as JSON pointers.
+    /// The places of the statements that come from it, as JSON pointers. Hidden statements have
+    /// none.
     pub pointers: Vec<String>,
-    /// The source.
-    pub origin: Origin,
+    /// The source; `None` for entries that are hidden from the reader, whose keys are hidden, too.
+    pub origin: Option<Origin>,
     /// Why.
     pub staleness: Staleness,
     /// The current version, if there is one.
     pub current: Option<u64>,
+}
+
+impl Stale {
+    /// Creates the note for a reader from which statements of entries are hidden: one for all of
+    /// them, so that it shows neither their keys nor their number.
+    pub fn hidden() -> Self {
+        let staleness = Staleness::Gone;
+        Self { pointers: Vec::new(), origin: None, staleness, current: None }
+    }
 }
 
 /// Returns the keys whose entries a packet was made from, in order.
@@ -63,7 +73,9 @@ pub fn stale(
     let mut found: Vec<Stale> = Vec::new();
     for (pointer, it) in packet.places() {
         let origin = &it.source.origin;
-        if let Some(known) = found.iter_mut().find(|it| is_same_place(&it.origin, origin)) {
+        let is_known =
+            |it: &&mut Stale| it.origin.as_ref().is_some_and(|it| is_same_place(it, origin));
+        if let Some(known) = found.iter_mut().find(is_known) {
             known.pointers.push(pointer);
             continue;
         }
@@ -80,7 +92,8 @@ pub fn stale(
             (SourceState::Redacted, _) => (Staleness::Redacted, None),
             (SourceState::Gone, _) => (Staleness::Gone, None),
         };
-        found.push(Stale { pointers: vec![pointer], origin: origin.clone(), staleness, current });
+        let origin = Some(origin.clone());
+        found.push(Stale { pointers: vec![pointer], origin, staleness, current });
     }
     found
 }

@@ -123,6 +123,11 @@ impl Trimmed {
         empty
     }
 
+    /// Returns the least that can be shown.
+    pub(super) fn least(&self) -> Self {
+        Self { in_words: false, ..self.emptied() }
+    }
+
     /// Returns how much of a candidate is shown.
     pub(super) fn detail(&self, place: usize) -> Detail {
         let found = self.choices.binary_search_by(|it| it.place.cmp(&place)).ok();

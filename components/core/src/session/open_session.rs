@@ -102,8 +102,11 @@ impl<B: Bucket> OpenSession<'_, B> {
         self.require_active()?;
         match self.caller.participant.role() {
             Role::Orchestrator => Ok(()),
-            Role::Agent | Role::Admin => Err(Error::Forbidden {
+            Role::Agent => Err(Error::Forbidden {
                 message: "only the orchestrator may do this; write what you need from it to a key of your own",
+            }),
+            Role::Admin => Err(Error::Forbidden {
+                message: "only the orchestrator may do this; use a credential of the orchestrator",
             }),
         }
     }

@@ -5,7 +5,7 @@ use shared_context_core::{
     budget::Reason,
     packets::{
         Depth, EntrySource, File, Form, GeneratePacket, Generated, Layer, MadeBy, Origin, Part,
-        Sources, generate, layer,
+        Recipe, Sources, generate, layer,
     },
     tokens::Tokens,
 };
@@ -309,6 +309,36 @@ fn a_packet_that_cannot_fit_says_what_does() {
     assert!(!told.contains("pin"), "packets have no pins: {told}");
     it.budget = Some(needed);
     assert_eq!(generated(&it, &Sources::default()).packet.token_count.markdown, needed);
+}
+
+/// No minimal packet as YAML or JSON fits the 100 tokens of its depth: the error once advised only a
+/// larger budget or a shorter task, and the documentation did not say that Markdown would fit.
+#[test]
+fn an_error_names_a_form_and_depth_that_fits() {
+    let least = |form: Form, depth: Depth, budget: u32| {
+        let mut it = request("Add a login", Vec::new());
+        (it.form, it.depth) = (form, Some(depth));
+        let recipe = Recipe { budget: Tokens(budget), ..recipe(&it) };
+        generate(&recipe, &Sources::default(), &head(), None, &count)
+    };
+    for form in Form::ALL {
+        for depth in Depth::ALL {
+            let Err(Error::PacketTooSmall { needed, fits: None, .. }) = least(form, depth, 1)
+            else {
+                panic!("{form:?} {depth:?} fits a token")
+            };
+            println!("{} {}: {}", form.as_str(), depth.as_str(), needed.0);
+            let range = match (form, depth) {
+                (Form::Markdown, Depth::Minimal) => 30..=40,
+                (Form::Markdown, _) => 51..=70,
+                _ => 150..=200,
+            };
+            assert!(range.contains(&needed.0), "{form:?} {depth:?} needs {needed}");
+            assert!(least(form, depth, needed.0).is_ok());
+        }
+    }
+    let told = least(Form::Yaml, Depth::Minimal, 100).unwrap_err().to_string();
+    assert!(told.contains("as yaml") && told.contains("form markdown and depth minimal"), "{told}");
 }
 
 /// The first attempt at minimal packets spent 100 tokens on the goal and had no room for a rule.

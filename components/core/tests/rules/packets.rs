@@ -6,7 +6,7 @@ use shared_context_core::{
     packets::{
         Address, Depth, EditPacket, Feedback, Form, GeneratePacket, GiveFeedback, Layer, Outcome,
         Packet, PacketConfig, PacketInfo, PacketRead, PacketWritten, Part, QueryPacket, ReadPacket,
-        Staleness, VERSIONS_KEPT, kept::KeptFeedback,
+        Stale, Staleness, VERSIONS_KEPT, kept::KeptFeedback,
     },
 };
 
@@ -171,6 +171,21 @@ fn the_shared_packet_is_read_after_ones_own() {
     assert_eq!(read_with(&host, WORKER, reading(Some("shared"))).packet.address, Address::Shared);
 }
 
+/// The most general pattern once went before the most specific one, because `*` sorts first.
+#[test]
+fn the_most_specific_pattern_is_read_first() {
+    let host = keeping();
+    for to in ["*", "subagent:*", "subagent:impl:*", "subagent:*:3", "shared", "subagent:i*l:*"] {
+        generate(&host, request(to));
+    }
+    let worker = "subagent:impl:3";
+    assert_eq!(read(&host, worker).packet.address, address("subagent:impl:*"));
+    let others = ["subagent:i*l:*", "subagent:*:3", "subagent:*", "*", "shared"].map(address);
+    assert_eq!(read(&host, worker).others, others);
+    generate(&host, request(worker));
+    assert_eq!(read(&host, worker).packet.address, address(worker));
+}
+
 /// That a packet was read is recorded once a version, so that a read usually commits nothing.
 #[test]
 fn the_first_read_of_a_version_is_recorded() {
@@ -310,6 +325,53 @@ fn an_edit_is_the_next_version() {
     assert_eq!(read(&host, WORKER).packet.version, 2);
 }
 
+/// Each refresh once made a version, though nothing had changed, and pushed out an older one.
+#[test]
+fn a_refresh_without_a_change_makes_no_version() {
+    let host = with_packet();
+    let refresh = || ask(&host, ORCHESTRATOR, &command(PacketsCommand::Refresh(address(WORKER))));
+    let before = host.rows("");
+    let Reply::Packets(PacketsReply::Written(same)) = refresh().reply else { panic!() };
+    assert_eq!((same.packet.version, same.packet.id.as_deref()), (1, Some("PKT-1")));
+    assert!(same.text.contains("RS256") && same.report.included == 2, "{same:?}");
+    assert_eq!(host.rows(""), before);
+    // A source of the same text is another one in a new version, or after a deletion.
+    write(&host, "constraints", "Tokens expire after 24 hours.");
+    refresh();
+    assert_eq!(read(&host, WORKER).packet.version, 2);
+    delete(&host, "decisions_made");
+    write(&host, "decisions_made", "DECISION: JWT login tokens are signed with RS256.");
+    refresh();
+    let it = read(&host, WORKER);
+    assert_eq!((it.packet.version, it.stale), (3, Vec::new()));
+}
+
+/// An empty patch once made a version that was like the one before.
+#[test]
+fn an_edit_that_changes_nothing_is_rejected() {
+    let host = with_packet();
+    for patch in ["{}", r#"{"context":{}}"#, r#"{"task_type":"implementation"}"#] {
+        let edit =
+            PacketsCommand::Edit(EditPacket { address: address(WORKER), patch: patch.to_owned() });
+        let error = host.ask(ORCHESTRATOR, &command(edit)).unwrap_err();
+        assert_eq!(error.code(), Code::MalformedRequest);
+        assert!(error.to_string().contains("changes nothing"), "{error}");
+    }
+    assert_eq!(read(&host, WORKER).packet.version, 1);
+}
+
+/// The admin was once told to write what it needs to a key of its own; it has none.
+#[test]
+fn the_admin_is_sent_to_the_orchestrators_credential() {
+    let host = with_packet();
+    for preview in [true, false] {
+        let it = GeneratePacket { is_preview: preview, ..request(WORKER) };
+        let generate = command(PacketsCommand::Generate(Box::new(it)));
+        let error = host.ask("admin", &generate).unwrap_err().to_string();
+        assert!(error.contains("credential of the orchestrator"), "{error}");
+    }
+}
+
 /// The reply to an edit once showed the orchestrator what was closed to it since the packet was
 /// written.
 #[test]
@@ -401,6 +463,22 @@ fn a_packet_hides_what_its_reader_may_no_longer_read() {
     let question = QueryPacket { address: None, question: "Is it RS256?".to_owned() };
     let answer = packets(&host, WORKER, PacketsCommand::Query(question));
     assert!(!format!("{answer:?}").contains("signed with"), "{answer:?}");
+}
+
+/// A reader was once not told that a source became hidden from it: the statement was missing, and
+/// `stale` was empty. The note has no key, since the key is hidden, too.
+#[test]
+fn a_reader_is_told_that_sources_became_hidden() {
+    let host = with_packet();
+    for key in ["decisions_made", "constraints"] {
+        crate::set_readers(&host, key, &["orchestrator"]);
+        let it = read(&host, WORKER);
+        assert_eq!(it.stale, [Stale::hidden()], "one note for all");
+        assert!(!format!("{:?}", (&it.packet.statements, &it.stale)).contains(key), "{it:?}");
+    }
+    let deep = ReadPacket { depth: Some(Depth::Standard), ..reading(None) };
+    assert_eq!(read_with(&host, WORKER, deep).stale, [Stale::hidden()]);
+    assert!(read_with(&host, ORCHESTRATOR, reading(Some(WORKER))).stale.is_empty());
 }
 
 #[test]
@@ -497,6 +575,21 @@ fn settings_decide_what_feedback_does() {
         panic!()
     };
     assert!(all.iter().all(|it| it.count == 0), "{all:?}");
+}
+
+/// The first feedback of a worker once removed the packet of a pattern for all its other workers.
+#[test]
+fn the_packet_of_a_pattern_stays_for_other_workers() {
+    let host = session(Config::default());
+    generate(&host, request("subagent:impl:*"));
+    for worker in ["subagent:impl:1", "subagent:impl:2"] {
+        read(&host, worker);
+        give(&host, worker, feedback(Outcome::Done, &[]));
+        let again = PacketsCommand::Feedback(feedback(Outcome::Done, &[]));
+        assert_eq!(rejected(&host, worker, again), Code::FeedbackGiven);
+    }
+    let info = &list(&host, ORCHESTRATOR)[0];
+    assert_eq!((&info.address, info.readers.len()), (&address("subagent:impl:*"), 2));
 }
 
 #[test]

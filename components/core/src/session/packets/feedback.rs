@@ -56,7 +56,9 @@ impl<B: Bucket> OpenSession<'_, B> {
         reader.given.push(version);
         reader.given.retain(|it| head.has(&address, *it));
         readers.push(reader);
-        let is_done = self.meta.packet.auto_cleanup && address != Address::Shared;
+        // Other workers may still need the packet of a pattern, or the shared one.
+        let is_own = matches!(address, Address::Participant(_));
+        let is_done = self.meta.packet.auto_cleanup && is_own;
         if is_done {
             head.clear(&address, &mut draft.changes);
             let details =

@@ -100,8 +100,8 @@ impl<B: Bucket> OpenSession<'_, B> {
         caller.role() != Role::Admin && address.is_for(caller)
     }
 
-    /// Returns the address that a request names or, without one, that of the caller's own packet or
-    /// else of the shared one; then the others that it may read.
+    /// Returns the address that a request names or, without one, the first in the reading order of
+    /// those that the caller receives; then the others of these.
     fn packet_address(
         &self,
         head: &Head,
@@ -109,13 +109,7 @@ impl<B: Bucket> OpenSession<'_, B> {
     ) -> Result<(Address, Vec<Address>), Error> {
         let mut own = head.addresses()?;
         own.retain(|it| self.receives(it));
-        // The shared packet is read after one's own, and that of one participant before a pattern's.
-        let rank = |it: &Address| match it {
-            Address::Participant(_) => 0,
-            Address::Pattern(_) => 1,
-            Address::Shared => 2,
-        };
-        let mut own = crate::order::sorted(own, |a, b| rank(a).cmp(&rank(b)));
+        let mut own = crate::order::sorted(own, Address::reading_order);
         let address = match named {
             Some(it) if head.newest(it).is_some() && self.may_read_packet(it) => it.clone(),
             Some(it) => return Err(not_found(it)),

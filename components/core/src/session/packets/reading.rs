@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The entries that a packet was made from; `None` for those that do not exist any more.
-type Entries = Vec<(Key, Option<Entry>)>;
+pub(super) type Entries = Vec<(Key, Option<Entry>)>;
 
 impl<B: Bucket> OpenSession<'_, B> {
     pub(super) fn read_packet(&self, it: &ReadPacket) -> Result<Decision, Error> {
@@ -29,6 +29,11 @@ impl<B: Bucket> OpenSession<'_, B> {
         let PacketVersion { packet, recipe, revision, created_by, .. } =
             self.kept_version(&head, &address, version)?;
         let mut entries = self.entries_of(&packet)?;
+        let is_hidden = |it: &Statement| {
+            matches!(it.source.origin, Origin::Entry { .. })
+                && !self.sees_source(&it.source, &recipe, &entries)
+        };
+        let hides = packet.statements.iter().any(is_hidden);
         let mut packet = self.visible_of(packet, &recipe, &entries)?;
         let has_layers = packet.layers.clone();
         let mut layers: Vec<Layer> = Vec::new();
@@ -44,7 +49,8 @@ impl<B: Bucket> OpenSession<'_, B> {
             Some(document) => Some(packets::verify(document, &packet)?),
             None => None,
         };
-        let stale = self.stale_sources(&packet, &recipe, revision, &entries)?;
+        let mut stale = self.stale_sources(&packet, &recipe, revision, &entries)?;
+        stale.extend(hides.then(Stale::hidden));
         let mut text = packet.render(it.form);
         match it.layer {
             Some(asked) if has_layers.contains(&asked) => {
@@ -168,7 +174,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         Ok(packets::generate(&recipe, &sources, &about, None, &count)?.packet)
     }
 
-    fn entries_of(&self, packet: &Packet) -> Result<Entries, Error> {
+    pub(super) fn entries_of(&self, packet: &Packet) -> Result<Entries, Error> {
         let mut entries = Vec::new();
         for key in packets::keys(packet) {
             let entry = self.entry(&key)?;
@@ -199,7 +205,7 @@ impl<B: Bucket> OpenSession<'_, B> {
     }
 
     /// Returns what changed in the sources of a packet since it was written.
-    fn stale_sources(
+    pub(super) fn stale_sources(
         &self,
         packet: &Packet,
         recipe: &Recipe,

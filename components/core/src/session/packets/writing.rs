@@ -34,7 +34,12 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
         let recipe = Recipe::new(it, &self.meta.packet, &self.caller.participant);
         let head = self.stored_packets().head()?;
-        self.write_packet(head, recipe, it.is_preview)
+        let (packet, report) = self.make_packet(&head, &recipe, !it.is_preview)?;
+        if it.is_preview {
+            let written = self.written(packet, &recipe, report)?;
+            return Ok(self.of_packets(Reply::Written(Box::new(written))));
+        }
+        self.keep_packet(head, AuditAction::GeneratePacket, packet, recipe, report)
     }
 
     pub(super) fn refresh_packet(&self, address: &Address) -> Result<Decision, Error> {
@@ -43,8 +48,25 @@ impl<B: Bucket> OpenSession<'_, B> {
             return Ok(first);
         }
         let head = self.stored_packets().head()?;
-        let recipe = self.newest(&head, address)?.recipe;
-        self.write_packet(head, recipe, false)
+        let kept = self.newest(&head, address)?;
+        let (packet, report) = self.make_packet(&head, &kept.recipe, true)?;
+        if self.is_current(&kept, &packet)? {
+            let PacketVersion { packet, recipe, .. } = kept;
+            let written = self.written(self.visible(packet, &recipe)?, &recipe, report)?;
+            return Ok(self.of_packets(Reply::Written(Box::new(written))));
+        }
+        self.keep_packet(head, AuditAction::GeneratePacket, packet, kept.recipe, report)
+    }
+
+    /// Returns true if a version has all that a refreshed packet has, from the same sources.
+    fn is_current(&self, kept: &PacketVersion, made: &Packet) -> Result<bool, Error> {
+        let Packet { statements, not_included, .. } = &kept.packet;
+        if *statements != made.statements || *not_included != made.not_included {
+            return Ok(false);
+        }
+        let entries = self.entries_of(&kept.packet)?;
+        let stale = self.stale_sources(&kept.packet, &kept.recipe, kept.revision, &entries)?;
+        Ok(stale.is_empty())
     }
 
     pub(super) fn edit_packet(&self, it: &EditPacket) -> Result<Decision, Error> {
@@ -69,9 +91,13 @@ impl<B: Bucket> OpenSession<'_, B> {
     fn require_packet_writer(&self) -> Result<(), Error> {
         match self.caller.participant.role() {
             Role::Orchestrator => Ok(()),
-            Role::Agent | Role::Admin => Err(Error::Forbidden {
+            Role::Agent => Err(Error::Forbidden {
                 message: "only the orchestrator writes packets; report what you lack with \
                           report_missing",
+            }),
+            Role::Admin => Err(Error::Forbidden {
+                message: "only the orchestrator writes packets; use a credential of the orchestrator, \
+                          or read them with context_read",
             }),
         }
     }
@@ -87,27 +113,23 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
     }
 
-    /// Makes the next version of a packet, and keeps it unless it is a preview.
-    fn write_packet(
+    /// Makes the next version of a packet.
+    fn make_packet(
         &self,
-        head: Head,
-        recipe: Recipe,
-        is_preview: bool,
-    ) -> Result<Decision, Error> {
+        head: &Head,
+        recipe: &Recipe,
+        is_kept: bool,
+    ) -> Result<(Packet, Report), Error> {
         let previous = match head.newest(&recipe.address) {
-            Some(_) => Some(self.newest(&head, &recipe.address)?.packet),
+            Some(_) => Some(self.newest(head, &recipe.address)?.packet),
             None => None,
         };
-        let (sources, withheld) = self.packet_sources(&recipe)?;
-        let about = self.packet_head(&head, &recipe.address, !is_preview);
+        let (sources, withheld) = self.packet_sources(recipe)?;
+        let about = self.packet_head(head, &recipe.address, is_kept);
         let count = |text: &str| self.count(text);
-        let made = packets::generate(&recipe, &sources, &about, previous.as_ref(), &count)?;
+        let made = packets::generate(recipe, &sources, &about, previous.as_ref(), &count)?;
         let report = Report { withheld, ..report(&made) };
-        if is_preview {
-            let written = self.written(made.packet, &recipe, report)?;
-            return Ok(self.of_packets(Reply::Written(Box::new(written))));
-        }
-        self.keep_packet(head, AuditAction::GeneratePacket, made.packet, recipe, report)
+        Ok((made.packet, report))
     }
 
     fn keep_packet(

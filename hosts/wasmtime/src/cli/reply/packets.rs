@@ -237,7 +237,8 @@ impl PacketRead {
         }
         for it in &self.stale {
             let member = |name| it.get(name).and_then(Value::as_str);
-            let what = member("key").or(member("path")).or(member("missing")).unwrap_or("state");
+            let what = member("key").or(member("path")).or(member("missing"));
+            let what = what.or(member("kind")).unwrap_or("source");
             let staleness = member("staleness").unwrap_or("changed");
             let _ = write!(text, "\n{YELLOW}·{YELLOW:#} {}: {}", plain(what), plain(staleness));
         }

@@ -65,7 +65,8 @@ impl Model {
                 feedback: given.feedback.clone(),
             });
         }
-        if self.config().packet.auto_cleanup && address != Address::Shared {
+        let is_own = matches!(address, Address::Participant(_));
+        if self.config().packet.auto_cleanup && is_own {
             packets.packets.retain(|it| it.address != address);
             next.record_packet(who, AuditAction::ClearPacket, &address);
         } else {

@@ -8,7 +8,7 @@ pub(super) mod redaction;
 mod sources;
 mod writing;
 
-use std::rc::Rc;
+use std::{cmp::Reverse, rc::Rc};
 
 use shared_context_core::{
     Code, Command, Error, PacketsCommand, PacketsReply, Reply,
@@ -141,7 +141,12 @@ impl Model {
             gaps.extend(packet.layers.iter().filter(|it| !had.contains(it)).copied());
         }
         let verification = it.compared.as_ref().map(|it| packets::verify(it, &packet).unwrap());
-        let stale = view.stale_sources(who, &packet, recipe, kept);
+        let mut stale = view.stale_sources(who, &packet, recipe, kept);
+        let is_hidden = |it: &packets::Statement| {
+            matches!(it.source.origin, packets::Origin::Entry { .. })
+                && !view.sees_source(who, &it.source, recipe)
+        };
+        stale.extend(kept.packet.statements.iter().any(is_hidden).then(Stale::hidden));
         let mut text = packet.render(it.form);
         let mut layer = None;
         if let Some(asked) = it.layer {
@@ -275,10 +280,15 @@ impl Model {
         let all = self.packets.packets.iter().map(|it| it.address.clone());
         let mut own: Vec<Address> =
             all.filter(|it| who != "admin" && is_for(it.as_str(), who)).collect();
-        own.sort_by_key(|it| match it.as_str() {
-            "shared" => 2,
-            it if it.contains('*') => 1,
-            _ => 0,
+        own.sort_by_key(|it| {
+            let text = it.as_str();
+            let stars = text.matches('*').count();
+            let (rank, literal) = match text {
+                "shared" => (2, 0),
+                _ if stars > 0 => (1, text.len() - stars),
+                _ => (0, 0),
+            };
+            (rank, Reverse(literal), text.to_owned())
         });
         let address = match named {
             Some(it) if sees_all(name(who)) || is_for(it.as_str(), who) => {

@@ -27,13 +27,30 @@ impl Model {
             _ => self.check_orchestrator(who)?,
         }
         let recipe = Recipe::new(it, &self.config().packet, &participant(who));
-        self.write_packet(clock, who, &recipe, it.is_preview)
+        let (packet, report) = self.make_packet(clock, who, &recipe, !it.is_preview)?;
+        if it.is_preview {
+            let written = self.written(packet, &recipe, report);
+            return Ok((PacketsReply::Written(Box::new(written)), None));
+        }
+        let action = AuditAction::GeneratePacket;
+        Ok(self.keep_packet(clock, who, action, packet, &recipe, report))
     }
 
     pub(super) fn refresh_packet(&self, clock: u64, who: &str, address: &Address) -> Made {
         self.check_orchestrator(who)?;
-        let recipe = &self.packet_version(address, None)?.recipe;
-        self.write_packet(clock, who, recipe, false)
+        let kept = self.packet_version(address, None)?;
+        let recipe = &kept.recipe;
+        let (packet, report) = self.make_packet(clock, who, recipe, true)?;
+        let view = self.at(clock);
+        let is_same = kept.packet.statements == packet.statements
+            && kept.packet.not_included == packet.not_included;
+        if is_same && view.stale_sources(who, &kept.packet, recipe, kept).is_empty() {
+            let packet = view.seen_packet(who, kept.packet.clone(), recipe);
+            let written = self.written(packet, recipe, report);
+            return Ok((PacketsReply::Written(Box::new(written)), None));
+        }
+        let action = AuditAction::GeneratePacket;
+        Ok(self.keep_packet(clock, who, action, packet, recipe, report))
     }
 
     pub(super) fn edit_packet(&self, clock: u64, who: &str, it: &EditPacket) -> Made {
@@ -63,10 +80,16 @@ impl Model {
         }
     }
 
-    fn write_packet(&self, clock: u64, who: &str, recipe: &Recipe, is_preview: bool) -> Made {
+    fn make_packet(
+        &self,
+        clock: u64,
+        who: &str,
+        recipe: &Recipe,
+        is_kept: bool,
+    ) -> Result<(Packet, Report), Code> {
         let (sources, withheld) = self.at(clock).packet_sources(who, recipe);
         let previous = self.packet_version(&recipe.address, None).ok().map(|it| it.packet.clone());
-        let about = self.packet_head(clock, who, &recipe.address, !is_preview);
+        let about = self.packet_head(clock, who, &recipe.address, is_kept);
         let made = packets::generate(recipe, &sources, &about, previous.as_ref(), &count);
         let made = made.map_err(|error| error.code())?;
         let mut omitted: BTreeMap<Reason, u32> = BTreeMap::new();
@@ -79,12 +102,7 @@ impl Model {
             before: made.before,
             withheld,
         };
-        if is_preview {
-            let written = self.written(made.packet, recipe, report);
-            return Ok((PacketsReply::Written(Box::new(written)), None));
-        }
-        let action = AuditAction::GeneratePacket;
-        Ok(self.keep_packet(clock, who, action, made.packet, recipe, report))
+        Ok((made.packet, report))
     }
 
     fn keep_packet(
