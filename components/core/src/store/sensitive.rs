@@ -132,10 +132,11 @@ impl Findings {
         self.end_word(bytes.get(word..), has_sign);
     }
 
-    /// Reads a word. One without a digit or `@` can be a JWT only.
+    /// Reads a word. One without a digit or `@` can be a JWT or a token of letters only.
     fn end_word(&mut self, word: Option<&[u8]>, has_sign: bool) {
         let Some(mut word) = word else { return };
-        if self.word.is_some() || !(has_sign || word.starts_with(b"eyJ")) {
+        let is_candidate = has_sign || word.starts_with(b"eyJ") || word.starts_with(b"hf_");
+        if self.word.is_some() || !is_candidate {
             return;
         }
         while let [rest @ .., b'.' | b':' | b'!' | b'?'] = word {
@@ -165,7 +166,7 @@ fn kind_of_word(word: &[u8]) -> Option<&'static str> {
 
 /// Returns true if `word` has the shape of a well-known access key, or of a JWT.
 fn is_access_key(word: &[u8]) -> bool {
-    const PREFIXES: [(&[u8], usize); 9] = [
+    const PREFIXES: [(&[u8], usize); 10] = [
         (b"AKIA", 20),
         (b"ASIA", 20),
         (b"AIza", 39),
@@ -175,6 +176,16 @@ fn is_access_key(word: &[u8]) -> bool {
         (b"sk-", 24),
         (b"xoxb-", 24),
         (b"xoxp-", 24),
+        (b"glpat-", 26),
+    ];
+    // Of letters and digits only, since names such as `npm_config_cache` begin alike.
+    const PLAIN_PREFIXES: [(&[u8], usize); 6] = [
+        (b"sk_live_", 24),
+        (b"sk_test_", 24),
+        (b"rk_live_", 24),
+        (b"rk_test_", 24),
+        (b"hf_", 37),
+        (b"npm_", 40),
     ];
     let dots = || word.split(|it| *it == b'.').skip(1).count();
     let is_jwt = || word.starts_with(b"eyJ") && word.len() > 40 && dots() == 2;
@@ -183,13 +194,19 @@ fn is_access_key(word: &[u8]) -> bool {
             && word.iter().any(u8::is_ascii_digit)
     };
     let is_possible = || word.iter().all(|it| it.is_ascii_alphanumeric() || b"-_.".contains(it));
-    (is_jwt() || is_key()) && is_possible()
+    let is_plain_key = || {
+        let rest = |it: &(&[u8], usize)| word.strip_prefix(it.0).filter(|_| word.len() >= it.1);
+        let rest = PLAIN_PREFIXES.iter().find_map(rest);
+        rest.is_some_and(|it| it.iter().all(u8::is_ascii_alphanumeric))
+    };
+    is_plain_key() || (is_jwt() || is_key()) && is_possible()
 }
 
 /// Returns true if the `:` or `=` at the byte `at` stands between a name such as `password` and a
-/// word that looks like a secret: at least six characters, one of them not a letter.
+/// word that looks like a secret: at least six characters, one of them not a letter; or if it is the
+/// `:` of a URL with a password.
 fn is_assigned(text: &str, at: usize) -> bool {
-    const NAMES: [&[u8]; 8] = [
+    const NAMES: [&[u8]; 12] = [
         b"password",
         b"passwd",
         b"passphrase",
@@ -197,8 +214,16 @@ fn is_assigned(text: &str, at: usize) -> bool {
         b"api_key",
         b"api-key",
         b"apikey",
+        b"access_key",
+        b"access-key",
+        b"accesskey",
+        b"secret_key",
         b"token",
     ];
+    let after = text.get(at + 1..).unwrap_or_default();
+    if after.strip_prefix("//").is_some_and(has_password) {
+        return true;
+    }
     let quotes = ['"', '\'', ' '];
     let before = text.get(..at).unwrap_or_default().trim_end_matches(quotes).as_bytes();
     let is_name = |name: &&[u8]| {
@@ -208,8 +233,32 @@ fn is_assigned(text: &str, at: usize) -> bool {
     if !NAMES.iter().any(is_name) {
         return false;
     }
-    let after = text.get(at + 1..).unwrap_or_default().trim_start_matches(quotes);
+    let after = after.trim_start_matches(quotes);
     looks_secret(after.chars().take_while(|c| !(c.is_whitespace() || "\"',;".contains(*c))))
+}
+
+/// Returns true if `rest`, the text behind the `//` of a URL, begins with a user and a password, as in
+/// `user:pass@host`. Placeholders such as `$PASSWORD` and `***` are none. It reads up to the next
+/// slash at most, so that `://://…` takes linear time.
+fn has_password(rest: &str) -> bool {
+    let is_end = |it: &u8| {
+        matches!(Class::of(*it), Class::Space | Class::Separator) && !b"{}".contains(it)
+            || b"/?#\\|".contains(it)
+    };
+    let mut bytes = rest.bytes().take_while(|it| !is_end(it));
+    if !bytes.by_ref().any(|it| it == b':') {
+        return false;
+    }
+    let (mut length, mut is_masked) = (0_usize, true);
+    for byte in bytes {
+        match byte {
+            b'@' => return length > 0 && !is_masked,
+            b'$' | b'{' if length == 0 => return false,
+            _ => is_masked &= b"*xX.".contains(&byte),
+        }
+        length = length.saturating_add(1);
+    }
+    false
 }
 
 /// Returns true if a word has at least six characters, one of them not a letter. Dots at its end do
@@ -288,6 +337,18 @@ mod tests {
             ("x\u{a0}4111111111111111\u{a0}x", "a payment card number"),
             ("Passwort, token\" : 'gr\u{fc}n-77'", "a password or key"),
             ("zu\u{2003}jane@example.com", "an e-mail address"),
+            // These were once stored in sessions with `rejects_secrets`.
+            ("AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "a password or key"),
+            ("s3 access_key: \"abc123def\"", "a password or key"),
+            ("db postgres://user:pass@host/db", "a password or key"),
+            ("(redis://:s3cret@10.0.0.1:6379)", "a password or key"),
+            ("gr\u{fc}n https://ci:geheim@host", "a password or key"),
+            ("pay with sk_live_aaaaaaaaaaaaaaa1", "an access key or token"),
+            ("KEY=sk_test_aaaaaaaaaaaaaaa1", "an access key or token"),
+            ("rk_live_aaaaaaaaaaaaaaa1.", "an access key or token"),
+            ("glpat-aaaaaaaaaaaaaaaaaaa1", "an access key or token"),
+            ("hf_abcdefghijklmnopqrstuvwxyzABCDEFGH", "an access key or token"),
+            ("npm_1a2B3c4D5e6F7g8H9i0J1a2B3c4D5e6F7g8H", "an access key or token"),
             ("Bearer eyJhbGciOi.JIUzIsInR.cCIkpXVCJzzzzzzzzzzzzzzz", "an access key or token"),
         ] {
             assert_eq!(kind(text), Some(what), "{text}");
@@ -307,6 +368,13 @@ mod tests {
             "4111\t1111 1111 1111",
             "4111 1111 1111 11 11",
             "token\u{a0}: hunter2!",
+            "https://host:443/x and http://[::1]:80/a:b@c, see https://example.com/@team:1",
+            "https://user@host/x, ssh://git@host:22/repo.git, https://user:@host",
+            "postgres://user:$DB_PASSWORD@host, postgres://user:${PASS}@host, http://u:***@h",
+            "https://host:8080 or user@host; http://a:b c@d",
+            "access_key: unknown, npm_config_cache_max_age_of_packages_in_days_2",
+            "hf_hub_download_of_a_model_file_to_a_cache_2",
+            "sk_live_ and sk_test_ keys, glpat- tokens, hf_ and npm_ ones",
             "token: letters... secret=ab-c. password: unknown.",
         ] {
             assert_eq!(kind(text), None, "{text}");
