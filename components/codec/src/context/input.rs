@@ -159,11 +159,18 @@ fn named<T>(
 
 /// Parses the least relevance.
 fn relevance(it: f64) -> Result<Score, Error> {
-    let share = Share::from_percent(it * 100.0).ok().filter(|_| it <= 1.0);
-    let units = share.and_then(|it| u16::try_from(it.0).ok());
-    units.map(Score).ok_or_else(|| {
-        Error::malformed(format!("relevance_min is {it}; it must be 0 to 1, for example 0.3"))
-    })
+    if !(0.0..=1.0).contains(&it) {
+        return Err(Error::malformed(format!(
+            "relevance_min is {it}; it must be 0 to 1, for example 0.3"
+        )));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 0 to 10,000, as was just checked"
+    )]
+    let units = (it * 10_000.0).round() as u16;
+    Ok(Score(units))
 }
 
 /// Builds the command to read an envelope.

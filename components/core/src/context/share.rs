@@ -12,21 +12,27 @@ impl Share {
     /// The whole.
     pub const WHOLE: Self = Self(10_000);
 
-    /// Creates a share from a number in percent, rounded to two decimals.
+    /// Creates a share from a number in percent with at most two decimals.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] if it is not from 0 to 100.
+    /// [`Error::Malformed`] if it is not from 0 to 100, or no multiple of 0.01: rounding could move
+    /// it within a bound.
     pub fn from_percent(percent: f64) -> Result<Self, Error> {
-        if !(0.0..=100.0).contains(&percent) {
-            return Err(Error::malformed("a share is a number from 0 to 100, for example 12.5"));
+        let units = percent * 100.0;
+        // A decimal fraction such as 7.05 is not exact as binary.
+        let is_step = (units - units.round()).abs() < 1e-6;
+        if !(0.0..=100.0).contains(&percent) || !is_step {
+            return Err(Error::malformed(format!(
+                "a share is a number from 0 to 100 in steps of 0.01, for example 12.5; it is {percent}"
+            )));
         }
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "from 0 to 10,000, as was just checked"
         )]
-        let units = (percent * 100.0).round() as u32;
+        let units = units.round() as u32;
         Ok(Self(units))
     }
 
@@ -85,13 +91,15 @@ mod tests {
             (12.5, 1_250, "12.5 %"),
             (33.33, 3_333, "33.33 %"),
             (7.05, 705, "7.05 %"),
-            (33.333_333, 3_333, "33.33 %"),
+            (0.29, 29, "0.29 %"),
+            (99.99, 9_999, "99.99 %"),
             (100.0, 10_000, "100 %"),
         ] {
             let share = Share::from_percent(percent).unwrap();
             assert_eq!((share, share.to_string()), (Share(units), text.to_owned()));
         }
-        for percent in [-0.01, 100.01, f64::NAN, f64::INFINITY] {
+        // 4.999 was once rounded to the least share of a buffer.
+        for percent in [-0.01, 100.01, 4.999, 33.333_333, 99.999_9, f64::NAN, f64::INFINITY] {
             assert!(Share::from_percent(percent).is_err(), "{percent}");
         }
     }
