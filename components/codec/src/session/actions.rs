@@ -27,7 +27,7 @@ actions! {
     of Store:
 
     /// Replace the values of a key by their digests everywhere they are kept. For a secret that
-    /// slipped in.
+    /// slipped in. Notes of snapshots stay: delete the snapshot.
     redact: REDACTORS, change;
         at Post "/entries/{key}/redact", r#"{"reason":"a password"}"# -> 200 as redact_entry;
         rejects InvalidKey, SessionArchived, KeyNotFound, TokenizerUnavailable;
