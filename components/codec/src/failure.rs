@@ -10,6 +10,9 @@ use shared_context_core::{
     rounds::{RoundError, RoundLimit},
 };
 
+/// Most characters of an invalid key that an error repeats.
+const KEY_SHOWN_CHARS_MAX: usize = 80;
+
 /// Error of a rejected request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -63,7 +66,7 @@ impl std::error::Error for Failure {}
 /// Further members of an error. Each error sets some of them.
 #[derive(Default, Serialize)]
 struct Members<'a> {
-    /// Key of the change that an error in a batch is about.
+    /// Key of the change that an error in a batch is about, or the invalid key.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,6 +130,7 @@ fn details(error: &Error) -> Option<String> {
         error => (None, None, error),
     };
     let members = match error {
+        Error::InvalidKey { key, .. } => Members { key: Some(shown(key)), ..Members::default() },
         Error::DocumentAltered { place } => Members { place: Some(place), ..Members::default() },
         Error::ChangesTruncated { oldest, revision } => {
             Members { oldest: Some(oldest.0), revision: Some(revision.0), ..Members::default() }
@@ -173,8 +177,15 @@ fn details(error: &Error) -> Option<String> {
         Error::Round(error) => round_members(error),
         _ => Members::default(),
     };
+    let key = key.or(members.key);
     let members = serde_json::to_string(&Members { key, delta, ..members }).ok();
     members.filter(|it| it != "{}")
+}
+
+/// Returns the start of an invalid key, which can be as long as a request.
+fn shown(key: &str) -> &str {
+    let end = key.char_indices().nth(KEY_SHOWN_CHARS_MAX).map_or(key.len(), |it| it.0);
+    key.get(..end).unwrap_or_default()
 }
 
 /// Returns the further members of an error about rounds.

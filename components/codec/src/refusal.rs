@@ -52,7 +52,12 @@ fn plain(action: Option<(&str, &[&'static str])>, what: &str) -> String {
         return format!("{whose} needs {name}{example}");
     }
     if let Some(name) = named(problem, "duplicate field `") {
-        return format!("{name} occurs twice; send it once");
+        // HTTP puts the header, or null, before the members of the body.
+        let place = match name {
+            "request_id" => " (over HTTP as the header Idempotency-Key, not in the body)",
+            _ => "",
+        };
+        return format!("{name} occurs twice; send it once{place}");
     }
     let wrong = problem.strip_prefix("invalid type: ");
     let wrong = wrong.or_else(|| problem.strip_prefix("invalid value: "));
@@ -118,9 +123,15 @@ pub fn unknown_member(whose: &str, name: &str, known: &[&str]) -> String {
 
 /// Describes a value of another type than expected.
 fn wrong_type(whose: &str, sent: &str, expected: &str) -> String {
+    let has_number = sent.starts_with("integer ") || sent.starts_with("floating point ");
     let must_be = match expected {
         "a string" | "string" => "text",
+        // Text in its place is no question of the range, which a member may have narrower.
+        "u32" if !has_number => "a whole number",
         "u32" => "a whole number from 0 to 4294967295",
+        "u64" if is_over_u64(sent) => {
+            return format!("{whose} must be a whole number of at most {}; it is larger", u64::MAX);
+        }
         "u64" => "a whole number, 0 or more",
         "f64" => "a number",
         "a boolean" => "true or false",
@@ -145,6 +156,13 @@ fn wrong_type(whose: &str, sent: &str, expected: &str) -> String {
         ""
     };
     format!("{whose} must be {must_be}, not {sent}{hint}")
+}
+
+/// Returns true for a number that the parser read as a floating point number because it is larger
+/// than any `u64`.
+fn is_over_u64(sent: &str) -> bool {
+    let number = sent.strip_prefix("floating point `").and_then(|it| it.strip_suffix('`'));
+    number.and_then(|it| it.parse().ok()).is_some_and(|it: f64| it >= 18_446_744_073_709_551_616.0)
 }
 
 /// Returns `text`, or its beginning up to the last whole word within `chars`.
@@ -190,7 +208,7 @@ mod tests {
             ),
             (
                 "key: invalid type: string \"a, expected b\", expected u32 at line 1 column 5",
-                "key must be a whole number from 0 to 4294967295, not text",
+                "key must be a whole number, not text",
             ),
             (
                 "?: EOF while parsing a string at line 1 column 5",

@@ -303,7 +303,7 @@ impl Batch {
         request_id: Option<RequestId>,
     ) -> Result<Self, Error> {
         let keys = writes.iter().map(|it| &it.key).chain(deletes.iter().map(|it| &it.key));
-        check_keys(keys.map(Key::as_str))?;
+        check_keys(keys.map(Key::as_str), "name it once, as it is to be in the end")?;
         Ok(Self { writes, deletes, request_id })
     }
 }
@@ -311,12 +311,13 @@ impl Batch {
 /// The most characters of an invalid key that an error shows.
 const KEY_SHOWN_CHARS_MAX: usize = 80;
 
-/// Validates the keys of a batch, as they were sent.
+/// Validates the keys of a batch, as they were sent. `once` says what to do about one that is named
+/// twice.
 ///
 /// # Errors
 ///
 /// [`Error::Malformed`] if there are none, more than [`BATCH_KEYS_MAX`], or duplicates.
-pub fn check_keys<'a>(keys: impl Iterator<Item = &'a str>) -> Result<(), Error> {
+pub fn check_keys<'a>(keys: impl Iterator<Item = &'a str>, once: &str) -> Result<(), Error> {
     let keys: Vec<&str> = keys.collect();
     if !(1..=BATCH_KEYS_MAX).contains(&keys.len()) {
         return Err(Error::malformed(format!(
@@ -328,9 +329,7 @@ pub fn check_keys<'a>(keys: impl Iterator<Item = &'a str>) -> Result<(), Error> 
     match keys.iter().enumerate().find(is_again) {
         Some((_, key)) => {
             let shown: String = key.chars().take(KEY_SHOWN_CHARS_MAX).collect();
-            Err(Error::malformed(format!(
-                "the batch names the key {shown:?} twice; name it once, as it is to be in the end"
-            )))
+            Err(Error::malformed(format!("the batch names the key {shown:?} twice; {once}")))
         }
         None => Ok(()),
     }

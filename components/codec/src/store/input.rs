@@ -130,7 +130,7 @@ pub fn set_access(
 ///
 /// `MALFORMED_REQUEST`, `INVALID_KEY`.
 pub fn read_batch(keys: &[String], if_changed_since: Option<Revision>) -> Result<Command, Error> {
-    check_keys(keys.iter().map(String::as_str))?;
+    check_keys(keys.iter().map(String::as_str), "name it once")?;
     let keys = keys.iter().map(|it| Key::parse(it)).collect::<Result<_, _>>()?;
     Ok(Command::ReadBatch { keys, if_changed_since })
 }
@@ -146,7 +146,7 @@ pub fn write_batch(
     request_id: Option<RequestId>,
 ) -> Result<Command, Error> {
     let keys = writes.iter().map(|it| &it.key).chain(deletes.iter().map(|it| &it.key));
-    check_keys(keys.map(String::as_str))?;
+    check_keys(keys.map(String::as_str), "name it once, as it is to be in the end")?;
     let mut later = None;
     let writes = collect_malformed_first(writes.into_iter().map(WriteInput::check), &mut later)?;
     let deletes = collect_malformed_first(deletes.into_iter().map(DeleteInput::check), &mut later)?;

@@ -123,6 +123,50 @@ fn malformed_requests_are_rejected_with_location_and_cause() {
     check(object, "value must be text, not an object; send JSON as text, such as");
 }
 
+/// Errors that once named a wrong place, a wrong range or a rounded number.
+#[test]
+fn errors_name_what_was_sent() {
+    let it = Session::new();
+    let check = |who: &str, request: &str, parts: &[&str]| {
+        let answer = it.ask(who, request);
+        for part in parts {
+            assert!(answer.contains(part), "{answer}");
+        }
+    };
+    let of_orchestrator = |request: &str, parts: &[&str]| check("orchestrator", request, parts);
+    of_orchestrator(r#"{"action":"read_batch","keys":["a","a"]}"#, &[r#"twice; name it once"}"#]);
+    of_orchestrator(
+        r#"{"action":"write_batch","writes":[{"key":"a","value":"1"},{"key":"B c","value":"2"}]}"#,
+        &["INVALID_KEY", r#""key":"B c""#],
+    );
+    of_orchestrator(
+        r#"{"action":"write_batch","deletes":[{"key":"inv:a"}]}"#,
+        &["INVALID_KEY", r#""key":"inv:a""#],
+    );
+    let long = "ä".repeat(1_000);
+    of_orchestrator(
+        &format!(r#"{{"action":"read","key":"{long}"}}"#),
+        &["INVALID_KEY", &format!(r#""key":"{}""#, "ä".repeat(80))],
+    );
+    of_orchestrator(
+        r#"{"action":"write","key":"a","value":"v","if_version":18446744073709551616}"#,
+        &["if_version must be a whole number of at most 18446744073709551615; it is larger"],
+    );
+    of_orchestrator(
+        r#"{"action":"plan_window","shares":{"buffer":4.999}}"#,
+        &["MALFORMED_REQUEST", "shares.buffer: a share is a number from 0 to 100 in steps of 0.01"],
+    );
+    of_orchestrator(
+        r#"{"action":"write","key":"a","value":"v","request_id":null,"request_id":"r"}"#,
+        &["request_id occurs twice; send it once (over HTTP as the header Idempotency-Key"],
+    );
+    check(
+        "admin",
+        r#"{"action":"update_session","config":{"keys_max":"x"}}"#,
+        &[r"config.keys_max must be a whole number, not text"],
+    );
+}
+
 #[test]
 fn a_caller_is_limited_to_the_keys_its_host_names() {
     let it = Session::new();

@@ -128,6 +128,9 @@ impl<B: Bucket> OpenSession<'_, B> {
     /// Creates the error for reading a value of `key` that is closed to the caller.
     pub(super) fn hidden(&self, key: &Key) -> Error {
         if self.authorizer.sees_all() {
+            if let Some(rule) = self.authorizer.closing_rule(key) {
+                return Error::ClosedByRule { keys: rule.keys.clone() };
+            }
             return Error::Forbidden {
                 message: "you see this entry and may not read its value; open it to yourself \
                           with set_access, or ask its writer",

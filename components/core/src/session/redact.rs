@@ -69,9 +69,17 @@ impl<B: Bucket> OpenSession<'_, B> {
         let past = draft.history(key)?;
         let held = snapshots.iter().flat_map(|(_, entries)| entries).filter(|it| it.key == *key);
         let all = current.iter().chain(past.iter().map(|it| &it.entry)).chain(held);
-        let selected: Vec<&Entry> =
-            all.filter(|it| revision.is_none_or(|only| only == it.revision)).collect();
-        let Some(first) = selected.first().copied().cloned() else { return Err(not_found(key)) };
+        let mut exists = false;
+        let selected: Vec<&Entry> = all
+            .inspect(|_| exists = true)
+            .filter(|it| revision.is_none_or(|only| only == it.revision))
+            .collect();
+        let Some(first) = selected.first().copied().cloned() else {
+            return Err(match revision.filter(|_| exists) {
+                Some(revision) => Error::RevisionNotFound { key: key.clone(), revision },
+                None => not_found(key),
+            });
+        };
 
         let (mut placeholders, mut replaced) = (ValuesByRevision::new(), ValuesByRevision::new());
         let mut digests = Vec::new();

@@ -82,6 +82,12 @@ impl<'a> Authorizer<'a> {
         who.role() == Role::Admin || self.all(key, access, |it| it.readable_by.has(who))
     }
 
+    /// Returns the first rule that closes the value of `key` to the caller.
+    pub fn closing_rule(&self, key: &Key) -> Option<&AccessRule> {
+        let who = &self.caller.participant;
+        self.rules.iter().find(|it| it.keys.matches(key) && !it.access.readable_by.has(who))
+    }
+
     /// Returns true if every participant that the pattern `receivers` matches may read the value of
     /// `key` with the access lists `access`, whatever keys its credential covers.
     pub fn may_all_read(&self, key: &Key, access: &Access, receivers: &str) -> bool {

@@ -49,6 +49,27 @@ fn lists_narrow_rules_and_a_new_key_follows_them() {
     assert_eq!(may("subagent:review", "plan_a"), Err(Code::Forbidden));
 }
 
+/// An orchestrator that a rule of the session keeps out was once told to open the entry with
+/// `set_access`, which changes nothing: a list cannot widen a rule.
+#[test]
+fn an_orchestrator_is_told_which_rule_keeps_it_out() {
+    let access = Access { readable_by: list(&["subagent:*"]), ..Access::default() };
+    let rule = AccessRule { keys: KeyPattern::parse("plan_*").unwrap(), access };
+    let host = session(Config { access: vec![rule], ..Config::default() });
+    for (name, readers) in [("plan_a", readers(&["*"])), ("other", readers(&["subagent:a"]))] {
+        let options = WriteOptions { access: readers, ..WriteOptions::default() };
+        ask(&host, "subagent:a", &a_write(name, "v", options));
+    }
+    let error = |name: &str| {
+        let read = Command::Read { key: key(name), if_changed_since: None };
+        host.ask(ORCHESTRATOR, &read).unwrap_err()
+    };
+    assert_eq!(error("plan_a").code(), Code::Forbidden);
+    let told = error("plan_a").to_string();
+    assert!(told.contains("rule for plan_*") && told.contains("update_session"), "{told}");
+    assert!(error("other").to_string().contains("open it to yourself with set_access"));
+}
+
 #[test]
 fn only_the_orchestrator_and_the_writer_change_lists() {
     let host = session(Config::default());

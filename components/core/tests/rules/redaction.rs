@@ -34,6 +34,20 @@ fn assert_gone(host: &TestHost) {
     }
 }
 
+/// The error once said that there is no such entry, although only the revision was wrong.
+#[test]
+fn a_revision_that_wrote_no_value_is_named() {
+    let host = session(Config::default());
+    let reason = line("a secret");
+    let command = |revision| Command::Redact { key: key("x"), revision, reason: reason.clone() };
+    let error = |it| host.ask(ORCHESTRATOR, &command(it)).unwrap_err();
+    assert!(error(Some(Revision(7))).to_string().contains("there is no entry x"));
+    write(&host, "x", SECRET);
+    let other = error(Some(Revision(7)));
+    assert_eq!(other.code(), Code::KeyNotFound);
+    assert!(other.to_string().contains("x has no value that was written at revision 7"), "{other}");
+}
+
 #[test]
 fn one_commit_redacts_entry_history_and_snapshots() {
     let host = session(Config::default());
