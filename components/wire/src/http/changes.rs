@@ -92,9 +92,10 @@ async fn page<E: Engine>(
         )));
     }
     let limit = call.query.number("limit")?;
+    let except_own = call.query.flag("except_own")?;
     let request = |since: Option<u64>| {
         let request = ToolRequest::new("changes").with("since", since).with("limit", limit);
-        request.with("keys", call.query.text("keys"))
+        request.with("keys", call.query.text("keys")).with("except_own", except_own)
     };
     let in_flight = Mutex::new(in_flight);
     let (engine, scope, caller) = (call.engine, call.scope.as_str(), &call.caller);
@@ -175,6 +176,7 @@ async fn cursor<E: Engine>(call: &Call<'_, E>, others: &str) -> Result<Cursor, F
         caller: call.caller.clone(),
         scope: call.scope.clone(),
         filter: call.query.text("keys").map(str::to_owned),
+        except_own: call.query.flag("except_own")?.unwrap_or_default(),
         since,
     })
 }

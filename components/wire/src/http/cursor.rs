@@ -25,6 +25,8 @@ pub(crate) struct Cursor {
     pub(crate) scope: String,
     /// Key pattern of the changes to send; `None` for all.
     pub(crate) filter: Option<String>,
+    /// True to leave out the caller's own changes.
+    pub(crate) except_own: bool,
     /// Revision up to which changes were read.
     pub(crate) since: u64,
 }
@@ -40,7 +42,8 @@ impl Cursor {
         let request = ToolRequest::new("changes")
             .with("since", Some(self.since))
             .with("limit", Some(COMMITS_READ))
-            .with("keys", self.filter.as_deref());
+            .with("keys", self.filter.as_deref())
+            .with("except_own", self.except_own.then_some(true));
         engine.invoke(&self.scope, &self.caller, &request.into_bytes()).await
     }
 

@@ -61,8 +61,22 @@ impl<'q> Query<'q> {
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
         let Some(text) = self.text(name) else { return Ok(None) };
         whole_number(text).map(Some).ok_or_else(|| {
-            malformed(format!("query parameter {name} must be a whole number, such as {name}=100"))
+            malformed(format!("query parameter {name} must be a whole number, such as {name}=10"))
         })
+    }
+
+    /// Returns the truth value `name`, if it is given.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: it is neither true nor false.
+    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Failure> {
+        match self.text(name) {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(_) => Err(malformed(format!("query parameter {name} must be true or false"))),
+        }
     }
 
     /// Returns the whole numbers `name`, if they are given.
@@ -142,6 +156,17 @@ mod tests {
             let message = numbers(wrong).unwrap_err().message;
             assert!(message.contains("such as n=1,2"), "{wrong}: {message}");
         }
+        let flag = |query| Query::parse(Some(query), &["f"]).and_then(|it| it.flag("f"));
+        assert_eq!(
+            ["", "f=true", "f=false"].map(|it| flag(it).unwrap()),
+            [None, Some(true), Some(false)]
+        );
+        for wrong in ["f", "f=1", "f=True", "f=yes"] {
+            assert!(flag(wrong).unwrap_err().message.contains("true or false"), "{wrong}");
+        }
+        // `wait`, which ends at 60, once had the example 100.
+        let message = Query::parse(Some("wait=x"), &["wait"]).and_then(|it| it.number("wait"));
+        assert!(message.unwrap_err().message.ends_with("such as wait=10"));
         assert!(Query::parse(None, &[]).is_ok());
         let failure = Query::parse(Some("x"), &[]).unwrap_err();
         assert!(failure.message.contains("no query parameters"));

@@ -92,6 +92,8 @@ struct SavedSocket<'k> {
     session: Cow<'k, str>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     keys: Option<Cow<'k, str>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    except_own: bool,
     since: u64,
     told: u64,
     is_begun: bool,
@@ -156,11 +158,12 @@ impl Socket {
     /// store it like a secret, and no longer than the socket. It has less than 5,000 bytes, and
     /// less than 1,200 for a credential of all keys.
     pub fn kept(&self) -> String {
-        let Cursor { authorization, scope, filter, since, .. } = &self.cursor;
+        let Cursor { authorization, scope, filter, except_own, since, .. } = &self.cursor;
         let saved = SavedSocket {
             credential: bearer(authorization).unwrap_or_default().into(),
             session: ScopeKind::split(scope).map_or("", |(_, id)| id).into(),
             keys: filter.as_deref().map(Cow::from),
+            except_own: *except_own,
             since: *since,
             told: self.resume_from,
             is_begun: self.is_begun,
@@ -212,7 +215,8 @@ impl Http {
     /// state.
     pub fn resume(&self, kept: &str, now: Timestamp) -> Result<Box<Socket>, Failure> {
         let saved: SavedSocket<'_> = serde_json::from_str(kept).map_err(|_| invalid_reply())?;
-        let SavedSocket { credential, session, keys, since, told: resume_from, is_begun } = saved;
+        let SavedSocket { credential, session, keys, except_own, since, is_begun, .. } = saved;
+        let resume_from = saved.told;
         let authorization = format!("Bearer {credential}");
         let caller = self.keys.identify(Some(&authorization), now)?;
         let caller = caller.caller(ScopeKind::Session, &session)?;
@@ -224,6 +228,7 @@ impl Http {
             caller,
             scope,
             filter: keys.map(Cow::into_owned),
+            except_own,
             since,
         };
         let (has_more, close_code) = (true, None);

@@ -192,7 +192,7 @@ static OWN: [Operation; 24] = [
         Method::GET,
         "/v1/sessions/{session}/changes",
         Endpoint::ReadChanges,
-        &["since", "limit", "keys", "wait"],
+        &["since", "limit", "keys", "except_own", "wait"],
     ),
 ];
 

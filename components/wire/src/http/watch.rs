@@ -329,6 +329,7 @@ mod tests {
             caller: Caller::trusted("admin"),
             scope: "session/s".to_owned(),
             filter: None,
+            except_own: false,
             since: 1,
         };
         let formatter = Box::new(Silent { has_left });

@@ -106,6 +106,7 @@ pub(crate) async fn stream<E: Engine>(
         caller,
         scope,
         filter: None,
+        except_own: false,
         since: resumed.or(sent).unwrap_or(now),
     };
     let formatter = Box::new(HandshakeFormatter { handshake: Arc::clone(handshake), number });

@@ -55,6 +55,7 @@ pub(crate) async fn open<E: Engine>(
         caller: Caller::trusted("admin"),
         scope: String::new(),
         filter: None,
+        except_own: false,
         since: 0,
     };
     let formatter = Box::new(ListenFormatter { id: id.into_owned(), filter, subscriptions });

@@ -96,7 +96,7 @@ fn tool_sets() -> String {
 }
 
 /// Returns the query parameters about the content of one session.
-fn session() -> [Parameter; 12] {
+fn session() -> [Parameter; 13] {
     let after = query(
         "after",
         json!({"type": "integer", "minimum": 0, "maximum": u64::MAX}),
@@ -122,6 +122,11 @@ fn session() -> [Parameter; 12] {
             of_form(KEY_PATTERN),
             "Only changes of keys like this one, in which * stands for any text; such as \
              findings_*.",
+        ),
+        query(
+            "except_own",
+            json!({"type": "boolean", "default": false}),
+            "True to leave out the caller's own changes.",
         ),
         query(
             "wait",

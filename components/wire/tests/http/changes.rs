@@ -26,7 +26,12 @@ fn a_page_of_changes_is_the_reply_of_the_tool() {
     assert_eq!((keys(&page), &page["has_more"]), (vec!["b"], &json!(false)));
     bench.check(&format!("{CHANGES}?since=4"), "", 410, "CHANGES_TRUNCATED");
     bench.check(&format!("{CHANGES}?since=x"), "", 400, "since must be a whole number");
-    bench.check(&format!("{CHANGES}?key=a"), "", 400, "takes only since, limit, keys, wait");
+    bench.check(
+        &format!("{CHANGES}?key=a"),
+        "",
+        400,
+        "takes only since, limit, keys, except_own, wait",
+    );
 }
 
 #[test]

@@ -299,6 +299,15 @@ fn a_socket_ends_when_its_credential_expires() {
 }
 
 #[test]
+fn a_socket_leaves_out_own_changes_also_when_it_is_resumed() {
+    let bench = bench();
+    bench.write("a");
+    bench.engine.invoke_as("orchestrator", r#"{"action":"write","key":"b","value":"x"}"#);
+    let (_, socket) = bench.socket(&bench.agent, "?since=1&except_own=true");
+    assert_eq!(revisions(&bench.catch_up(&mut save_and_resume(&bench, socket))), [3]);
+}
+
+#[test]
 fn a_socket_ends_when_its_credential_is_revoked() {
     let bench = bench();
     let (_, mut agents) = bench.socket(&bench.agent, "");

@@ -256,6 +256,18 @@ fn a_long_history_is_sent_completely_in_chunks() {
     assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
 }
 
+/// `except_own` was promised for the feed, and rejected as unknown.
+#[test]
+fn a_stream_can_leave_out_the_callers_own_changes() {
+    let bench = Bench::new();
+    bench.write("a");
+    bench.engine.invoke_as("orchestrator", r#"{"action":"write","key":"b","value":"x"}"#);
+    let (_, mut watch) = bench.watch(&bench.agent, "?since=1&except_own=true", None);
+    assert_eq!(ids(&bench.next(&mut watch).unwrap()).last(), Some(&3));
+    let (_, mut watch) = bench.watch(&bench.agent, "?since=1&except_own=false", None);
+    assert_eq!(ids(&bench.next(&mut watch).unwrap()), [2, 3]);
+}
+
 /// Checks that the stream sends an error with this code and ends.
 #[track_caller]
 fn check_end(bench: &Bench, watch: &mut Watch, code: &str) {
