@@ -245,9 +245,23 @@ impl<E: Engine> Context<'_, E> {
         }
     }
 
-    /// Returns the sets of tools that the caller uses besides the working memory: those that the
-    /// connection asks for, else those of the credential, else those of the session.
+    /// Returns the sets of tools that the caller uses besides the working memory.
     async fn used_sets(&self) -> Result<Vec<Toolset>, Failure> {
+        let mut sets = self.named_sets().await?;
+        sets.retain(|it| !self.is_barred(*it));
+        Ok(sets)
+    }
+
+    /// Returns true if the caller gets no tools of `set`, whoever names it: rounds have no keys to
+    /// which a credential could be limited.
+    fn is_barred(&self, set: Toolset) -> bool {
+        let Identity::Participant(grant) = self.identity else { return false };
+        set == Toolset::DeltaRounds && !grant.keys.is_empty()
+    }
+
+    /// Returns the sets that the connection names, else those of the credential, else those of the
+    /// session.
+    async fn named_sets(&self) -> Result<Vec<Toolset>, Failure> {
         #[derive(Deserialize)]
         struct SessionReply {
             config: ConfigReply,
@@ -269,8 +283,6 @@ impl<E: Engine> Context<'_, E> {
         let shown: SessionReply =
             serde_json::from_slice(&shown.body).map_err(|_| invalid_reply())?;
         let mut sets: Vec<Toolset> = named(&shown.config.tools);
-        // Rounds have no keys to which a credential could be limited.
-        sets.retain(|it| *it != Toolset::DeltaRounds || grant.keys.is_empty());
         sets.retain(|it| !it.is_of_projects() || grant.project.is_some());
         Ok(sets)
     }
@@ -338,6 +350,12 @@ impl<E: Engine> Context<'_, E> {
         if self.sets.is_some_and(|it| !it.contains(&tool.set)) {
             return forbidden(format!("{name} is not among the tools of this connection"));
         }
+        if self.is_barred(tool.set) {
+            return forbidden(format!(
+                "{name} is not among the tools of a credential that is limited to keys; use those \
+                 that tools/list returns"
+            ));
+        }
         match self.identity {
             Identity::Participant(grant)
                 if grant.tools.as_ref().is_some_and(|it| !it.iter().any(|it| it == set)) =>
@@ -348,17 +366,10 @@ impl<E: Engine> Context<'_, E> {
                 if self.used_sets().await?.contains(&tool.set) {
                     return Ok(());
                 }
-                forbidden(if grant.keys.is_empty() || tool.set != Toolset::DeltaRounds {
-                    format!(
-                        "{name} is not among the tools of this session; use those that tools/list \
-                         returns"
-                    )
-                } else {
-                    format!(
-                        "{name} is not among the tools of a credential that is limited to keys; \
-                         use those that tools/list returns"
-                    )
-                })
+                forbidden(format!(
+                    "{name} is not among the tools of this session; use those that tools/list \
+                     returns"
+                ))
             }
             Identity::Admin if self.sets.is_none() => forbidden(format!(
                 "{name} is not among the tools of this connection; connect to /mcp?tools={set}"

@@ -152,15 +152,17 @@ fn a_limited_credential_gets_packets_and_no_rounds() {
     );
     let minted = minted.json();
     let token = minted["credential"].as_str().unwrap();
-    let seen = bench.modern(token, "tools/list", json!({})).json();
-    let names: Vec<&str> = seen["result"]["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| it["name"].as_str().unwrap())
-        .collect();
-    assert!(names.contains(&"context_packets"), "{names:?}");
-    assert!(!names.iter().any(|it| it.starts_with("delta_rounds")), "{names:?}");
+    // With the query, rounds were listed, and then every call was rejected by the session.
+    for query in ["", "?tools=delta_rounds,context_packets"] {
+        let seen = bench.modern_at(token, query, "tools/list", json!({})).json();
+        let tools = seen["result"]["tools"].as_array().unwrap();
+        let names: Vec<&str> = tools.iter().map(|it| it["name"].as_str().unwrap()).collect();
+        assert!(names.contains(&"context_packets"), "{names:?}");
+        assert!(!names.iter().any(|it| it.starts_with("delta_rounds")), "{names:?}");
+        let params = json!({"name": "delta_rounds_read", "arguments": {"action": "read_state"}});
+        let seen = bench.modern_at(token, query, "tools/call", params);
+        assert!(seen.body.contains("a credential that is limited to keys"), "{seen:?}");
+    }
 }
 
 #[test]
