@@ -53,8 +53,10 @@ impl<E: Engine> McpRequest<'_, E> {
         }
     }
 
-    /// `POST`: one message.
+    /// `POST`: one message. The protocol has clients accept JSON and event streams. Here they must
+    /// accept the one that the message is answered with.
     async fn post(&self) -> Result<Response<Body>, Failure> {
+        media::expect_one_of(self.headers, &[media::JSON])?;
         media::expect_json(self.headers)?;
         let message = match Message::parse(self.body) {
             Ok(message) => message,
@@ -112,6 +114,9 @@ impl<E: Engine> McpRequest<'_, E> {
             let now_micros = self.engine.monotonic_micros();
             let handshake = state.handshakes.begin(self.keys, self.identity, version, now_micros);
             return Ok(whole(respond::with_text(response, MCP_SESSION_ID.clone(), handshake)));
+        }
+        if message.method == "subscriptions/listen" {
+            media::expect_one_of(self.headers, &[media::EVENTS])?;
         }
         match mcp::answer(context, id, message).await? {
             Answer::Result(result) => {

@@ -114,6 +114,15 @@ pub(crate) fn expect_acceptable(headers: &HeaderMap, operation: &Operation) -> R
         }
         _ => &[JSON],
     };
+    expect_one_of(headers, offered)
+}
+
+/// Checks that the client accepts one of the types in `offered`.
+///
+/// # Errors
+///
+/// `NOT_ACCEPTABLE`.
+pub(super) fn expect_one_of(headers: &HeaderMap, offered: &[&str]) -> Result<(), Failure> {
     if offered.iter().any(|it| is_acceptable(headers, it)) {
         return Ok(());
     }

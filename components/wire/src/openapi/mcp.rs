@@ -71,7 +71,7 @@ pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
             ],
             request: Some(request(body(reference("mcp_message"), example()))),
             responses: sent(),
-            codes: &["REQUEST_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"],
+            codes: &["REQUEST_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "NOT_ACCEPTABLE"],
             ..about
         },
     }
