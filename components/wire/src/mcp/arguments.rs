@@ -57,6 +57,12 @@ pub(super) fn check(
         name => taken.contains(&name),
     };
     if let Some(unknown) = arguments.names().find(|it| !is_own(it)) {
+        if action == ADD_SUBAGENT && unknown == "participant" {
+            return Err(malformed(format!(
+                "{ADD_SUBAGENT} takes no participant; send its task, such as review for \
+                 subagent:review"
+            )));
+        }
         return Err(malformed(unknown_member(whose, unknown, &taken)));
     }
     let required = if tool.calls.is_named() { required_by(action) } else { tool.required };

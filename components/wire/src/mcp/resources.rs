@@ -222,7 +222,7 @@ pub(crate) fn not_found(version: &Version, uri: &str) -> Fault {
         Version::Legacy(_) => ErrorCode::RESOURCE_NOT_FOUND,
     };
     let message = "Resource not found: there is none of this URI that you may see; resources/list \
-                   tells which there are";
+                   tells which there are, and resources/templates/list which forms they have";
     Fault::in_band(code, message).with_data(json!({ "uri": uri }))
 }
 

@@ -244,8 +244,11 @@ fn entries(it: &EntriesRead) -> String {
 
 fn written(it: &Written) -> String {
     let mut text = format!(
-        "wrote {} as version {}, {} tokens; revision {}",
-        it.key, it.version, it.value_size_tokens, it.revision
+        "wrote {} as version {}, {}; revision {}",
+        it.key,
+        it.version,
+        tokens(it.value_size_tokens),
+        it.revision
     );
     for warning in &it.warnings {
         let _ = write!(text, "\nwarning {}: {}", warning.code, warning.message);
@@ -346,6 +349,11 @@ fn origin(source: &Map<String, Value>) -> String {
     parts.join(" ")
 }
 
+/// Returns the size of a value as text.
+fn tokens(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "token" } else { "tokens" })
+}
+
 /// Describes an entry or a change in one line.
 fn about(entry: &Map<String, Value>) -> String {
     let text = |name| entry.get(name).and_then(Value::as_str);
@@ -353,7 +361,7 @@ fn about(entry: &Map<String, Value>) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(text("key").map(str::to_owned));
     parts.extend(number("version").map(|it| format!("version {it}")));
-    parts.extend(number("value_size_tokens").map(|it| format!("{it} tokens")));
+    parts.extend(number("value_size_tokens").map(tokens));
     parts.extend(text("written_by").map(|it| format!("by {it}")));
     parts.extend(text("written_at").map(|it| format!("at {it}")));
     let others = entry.iter().filter(|(name, _)| !SHOWN.contains(&name.as_str()));
@@ -390,7 +398,7 @@ mod tests {
         check(
             "write",
             r#"{"key":"a","version":3,"written_by":"orchestrator","written_at":"2026-02-20T14:30:00Z","value_size_tokens":1,"revision":9,"warnings":[{"code":"DISTILL","message":"value has 501"}]}"#,
-            "wrote a as version 3, 1 tokens; revision 9\nwarning DISTILL: value has 501",
+            "wrote a as version 3, 1 token; revision 9\nwarning DISTILL: value has 501",
         );
         check(
             "changes",

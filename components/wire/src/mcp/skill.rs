@@ -106,8 +106,10 @@ fn frontmatter(text: &str) -> Option<SkillFrontmatter> {
 #[cfg(test)]
 mod tests {
     use rmcp::model::skill_name_from_uri;
+    use shared_context_core::Role;
 
     use super::*;
+    use crate::tools::of_role;
 
     #[test]
     fn the_skill_metadata_matches_its_yaml_frontmatter() {
@@ -130,6 +132,20 @@ mod tests {
         let description = SKILL.frontmatter.description.chars().count();
         assert!((1..=1024).contains(&description), "{description} characters");
         assert!(!TEXT.contains('\r') && TEXT.ends_with('\n'));
+    }
+
+    /// It said nothing of what outlives a session, nor of the errors of owned sections.
+    #[test]
+    fn the_skill_names_every_tool_of_agents_and_the_errors_of_owners() {
+        for tool in of_role(Role::Agent) {
+            let (set, _) = tool.name.split_once('_').unwrap_or((tool.name, ""));
+            assert!(TEXT.contains(&format!("`{set}")), "{}", tool.name);
+        }
+        for part in
+            ["`rehydrate`", "`acquire`", "`accept_handoff`", "`NOT_OWNER`", "`LEASE_EXPIRED`"]
+        {
+            assert!(TEXT.contains(part), "{part}");
+        }
     }
 
     #[test]

@@ -168,6 +168,9 @@ fn the_orchestrators_mistakes_are_answered_by_action() {
     malformed(json!({"action": "delete_session"}), "has no action");
     malformed(json!({"action": "add_subagent", "name": "a"}), "did you mean task?");
     malformed(json!({"action": "read_snapshot", "name": "a"}), "did you mean label?");
+    // An agent that knows the route of credentials sends its member; it was told to leave it out.
+    let participant = json!({"action": "add_subagent", "participant": "subagent:a"});
+    malformed(participant, "takes no participant; send its task");
     malformed(json!({"action": "add_subagent"}), "add_subagent needs task (such as review)");
     // Suggestions were once the opposite of what was asked, such as `restore_snapshot` for
     // `remove_snapshot`, or a list of ten actions.

@@ -162,5 +162,5 @@ async fn the_strict_forms_have_fewer_tokens() {
 fn the_skill_is_short() {
     let skill = include_str!("../../../../components/wire/src/mcp/skill/SKILL.md");
     let counted = tokens(skill);
-    assert!(counted < 1_500, "{counted}");
+    assert!(counted < 1_700, "{counted}");
 }
