@@ -165,3 +165,34 @@ fn a_damaged_file_of_keys_is_named() {
     assert!(started.err.contains("keys.json"), "{}", started.err);
     assert_eq!(started.code, 4);
 }
+
+/// `context check --repair` printed the summary as it was and exited with 0 when the missing facts
+/// did not fit into `--max-tokens`.
+#[test]
+fn a_repair_without_room_names_what_did_not_fit() {
+    let home = tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = home.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let transcript = file(
+        "transcript.jsonl",
+        r#"{"role":"user","content":"We must never touch the registration code."}"#,
+    );
+    let summary = file("summary.md", "Some summary.\n");
+    let check = |options: &[&str]| {
+        let arguments = ["context", "check", &transcript, &summary, "--repair"];
+        run(home.path(), &[], &[&arguments[..], options].concat(), "")
+    };
+    let Printed { code, out, err } = check(&["--max-tokens", "10"]);
+    assert_eq!((code, &*out), (5, "Some summary.\n"), "{err}");
+    let parts = ["CHECK_FAILED", "no room", "line-1: We must never touch", "raise --max-tokens"];
+    assert!(parts.iter().all(|it| err.contains(it)), "{err}");
+    let Printed { code, out, .. } = check(&["--max-tokens", "10", "--json"]);
+    let reply: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(code, 5);
+    assert!(!reply["repaired"]["left_out"].as_array().unwrap().is_empty(), "{reply}");
+    let Printed { code, out, .. } = check(&[]);
+    assert!(code == 0 && out.contains("We must never touch"), "{out}");
+}

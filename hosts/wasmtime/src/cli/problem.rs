@@ -119,6 +119,11 @@ impl Problem {
         &self.failure.message
     }
 
+    /// Returns the further member `name` of the server's error.
+    pub(crate) fn detail(&self, name: &str) -> Option<Value> {
+        self.failure.details_map().remove(name)
+    }
+
     /// Returns the next step, if the message does not contain it.
     pub(crate) fn next_step(&self) -> Option<&str> {
         self.next.as_deref()

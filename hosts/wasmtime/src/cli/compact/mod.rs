@@ -115,7 +115,8 @@ Examples:
   shared-context context check transcript.jsonl summary.md --repair > better.md
 
 With --repair the facts that the summary lacks are appended to it, in their own
-words. Without it, the exit code is 5 if a fact is missing or outdated.")]
+words; the exit code is 5 if some have no room in --max-tokens. Without it, the
+exit code is 5 if a fact is missing or outdated.")]
 pub(crate) struct CheckArguments {
     /// The transcript
     transcript: PathBuf,
@@ -261,17 +262,23 @@ pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result<(), Pr
     let checked: shown::Checked = local::parse(&reply)?;
     if let Some(repaired) = checked.repaired() {
         if output.is_json {
-            return output.answer(&reply, || Ok(String::new()));
+            output.answer(&reply, || Ok(String::new()))?;
+        } else {
+            output::note(&checked.human(output));
+            Output::raw(repaired)?;
         }
-        output::note(&checked.human(output));
-        return Output::raw(repaired);
+        let next = "raise --max-tokens, or shorten the summary";
+        return checked.repair_verdict().map_err(|it| failed(it, next, output));
     }
     output.answer(&reply, || Ok(checked.human(output)))?;
-    checked.verdict().map_err(|message| {
-        let problem =
-            Problem::check(message).next("with --repair they are appended to the summary");
-        if output.is_json { problem.reported() } else { problem }
-    })
+    let next = "with --repair they are appended to the summary";
+    checked.verdict().map_err(|it| failed(it, next, output))
+}
+
+/// Returns the problem of a check whose reply is printed already.
+fn failed(message: String, next: &str, output: Output) -> Problem {
+    let problem = Problem::check(message).next(next);
+    if output.is_json { problem.reported() } else { problem }
 }
 
 /// Reads the transcript at `path`.

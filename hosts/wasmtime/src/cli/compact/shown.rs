@@ -175,6 +175,9 @@ struct CheckedFact {
 #[derive(Debug, Deserialize)]
 struct Repaired {
     text: String,
+    /// The places in the list of facts, from 0, of those that did not fit.
+    #[serde(default)]
+    left_out: Vec<usize>,
 }
 
 impl Checked {
@@ -193,6 +196,22 @@ impl Checked {
             .then(|| format!("has an earlier value of {}", counted(self.outdated, "fact")));
         let faults: Vec<String> = lacks.into_iter().chain(outdated).collect();
         Err(format!("the summary {}", faults.join(" and ")))
+    }
+
+    /// Returns an error that names the facts that the repaired summary has no room for.
+    pub(super) fn repair_verdict(&self) -> Result<(), String> {
+        let places = self.repaired.iter().flat_map(|it| &it.left_out);
+        let facts: Vec<&CheckedFact> = places.filter_map(|it| self.facts.get(*it)).collect();
+        if facts.is_empty() {
+            return Ok(());
+        }
+        let named: Vec<String> =
+            facts.iter().map(|it| format!("\n  {}: {}", it.item, one_line(&it.text))).collect();
+        let count = counted(u64::try_from(facts.len()).unwrap_or(u64::MAX), "fact");
+        Err(format!(
+            "the summary still lacks {count} for which there was no room:{}",
+            named.concat()
+        ))
     }
 
     pub(super) fn human(&self, output: Output) -> String {

@@ -55,7 +55,7 @@ impl Follow {
         mut self,
         mut report: impl FnMut(Update) -> ControlFlow<()>,
     ) -> Result<(), Problem> {
-        let mut events = self.connect()?;
+        let mut events = self.first_connection()?;
         loop {
             if report(Update::Connected(self.after)).is_break() {
                 return Ok(());
@@ -67,6 +67,26 @@ impl Follow {
                 return Ok(());
             }
             events = self.reconnect()?;
+        }
+    }
+
+    /// Connects for the first time. After the revision 0 it begins with the oldest change that is
+    /// kept: the server rejects 0 once the feed was cut or the session was created anew.
+    ///
+    /// # Errors
+    ///
+    /// No server answers, or it rejects the request.
+    fn first_connection(&mut self) -> Result<Events<Stream>, Problem> {
+        let wants_all = self.after == 0;
+        loop {
+            match self.connect() {
+                Err(problem) if wants_all => match oldest(&problem) {
+                    // The feed may be cut again before the next attempt.
+                    Some(oldest) if oldest > self.after => self.after = oldest,
+                    _ => return Err(problem),
+                },
+                connected => return connected,
+            }
         }
     }
 
@@ -140,6 +160,12 @@ impl Follow {
         let call = client.get(&["v1", "sessions", &self.session, "changes"], &query);
         client.stream(&call, &bearer, self.after).map(Events::new)
     }
+}
+
+/// Returns the oldest revision to begin after, if changes before it are no longer kept.
+pub(super) fn oldest(problem: &Problem) -> Option<u64> {
+    let oldest = || problem.detail("oldest")?.as_u64();
+    if problem.code() == "CHANGES_TRUNCATED" { oldest() } else { None }
 }
 
 /// Returns the reason why a stream cannot be read, as text.

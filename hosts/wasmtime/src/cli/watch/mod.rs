@@ -17,7 +17,7 @@ use std::{
     thread,
 };
 
-use self::follow::{Follow, Update};
+use self::follow::{Follow, Update, oldest};
 use super::{
     argument::{SessionName, number},
     caller::CallerArgs,
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
             Message::Update(Update::Lost(reason)) => {
                 remark(&format!("the connection broke ({reason}); connecting again"));
             }
-            Message::Ended(problem) => return Err(problem),
+            Message::Ended(problem) => return Err(advised(problem)),
             Message::Interrupted => {
                 remark(&format!("stopped; --since {after} goes on from here"));
                 return Ok(());
@@ -116,6 +116,16 @@ impl Arguments {
             server,
             after,
         }
+    }
+}
+
+/// Adds to a problem how to begin with the oldest change that is kept, if that is the remedy.
+fn advised(problem: Problem) -> Problem {
+    match oldest(&problem) {
+        Some(oldest) => {
+            problem.next(format!("--since {oldest} begins with the oldest that is kept"))
+        }
+        None => problem,
     }
 }
 

@@ -56,10 +56,15 @@ impl ScriptedServer {
     /// Follows from revision 4 on. Returns the updates in short, the result, and the
     /// requests that the server received.
     fn follow(self) -> (Vec<String>, Result<(), Problem>, Vec<String>) {
+        self.follow_after(4)
+    }
+
+    /// Follows from the revision `after` on, as [`ScriptedServer::follow`].
+    fn follow_after(self, after: u64) -> (Vec<String>, Result<(), Problem>, Vec<String>) {
         let data = self.folder.path().to_str().unwrap();
         let arguments = ["watch", "a", "--keys", "x*", "--url", &self.url, "--data", data];
         let arguments = Command::try_parse_from(arguments).unwrap().watch;
-        let follow = arguments.follow(arguments.server.server().unwrap(), "a", 4);
+        let follow = arguments.follow(arguments.server.server().unwrap(), "a", after);
         let mut all = Vec::new();
         let ended = follow.run(|update| {
             all.push(match update {
@@ -127,4 +132,29 @@ fn without_a_first_connection_there_is_nothing_to_wait_for() {
     assert_eq!((updates.len(), problem.code()), (0, "NOT_A_SERVER"), "{problem:?}");
     let (updates, ended, _) = ScriptedServer::new(vec![String::new()]).follow();
     assert_eq!((updates.len(), ended.unwrap_err().code()), (0, "SERVER_UNREACHABLE"));
+}
+
+/// `--since 0` failed once changes were no longer kept, although it is for all that is.
+#[test]
+fn zero_begins_with_the_oldest_that_is_kept() {
+    let truncated = |oldest| {
+        let body = format!(
+            r#"{{"error":{{"code":"CHANGES_TRUNCATED","message":"m","oldest":{oldest},"revision":9}}}}"#
+        );
+        format!("HTTP/1.1 410 Gone\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    };
+    let (updates, _, asked) =
+        ScriptedServer::new(vec![truncated(7), truncated(8), format!("{STREAM}{}", change(99))])
+            .follow_after(0);
+    assert_eq!(updates, ["connected", "99"]);
+    let asked_for = |after| format!("GET /v1/sessions/a/changes?keys=x%2A HTTP/1.1 {after}");
+    assert_eq!(asked, [asked_for(0), asked_for(7), asked_for(8)]);
+
+    let (_, ended, asked) = ScriptedServer::new(vec![truncated(7)]).follow_after(4);
+    let problem = advised(ended.unwrap_err());
+    assert_eq!((problem.code(), asked.len()), ("CHANGES_TRUNCATED", 1));
+    assert!(problem.next_step().is_some_and(|it| it.contains("--since 7")), "{problem:?}");
+    // A server that says the same again is not asked for ever.
+    let (_, ended, _) = ScriptedServer::new(vec![truncated(0)]).follow_after(0);
+    assert_eq!(ended.unwrap_err().code(), "CHANGES_TRUNCATED");
 }
