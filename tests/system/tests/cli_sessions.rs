@@ -165,8 +165,23 @@ fn a_watch_ends_with_the_reason_when_there_is_no_going_on() {
     assert!(ended.err.contains("SESSION_NOT_FOUND"), "{}", ended.err);
     place.refused(&["watch", "a"], 1, "SESSION_NOT_FOUND", &["session list"]);
     place.told(&["session", "create", "b"]);
-    place.refused(&["watch", "b", "--since", "99"], 1, "CHANGES_TRUNCATED", &["list the keys"]);
+    let advice = ["list the keys", "--since 0"];
+    place.refused(&["watch", "b", "--since", "99"], 1, "CHANGES_TRUNCATED", &advice);
     place.refused(&["watch", "b", "--keys", "NO"], 1, "MALFORMED_REQUEST", &[]);
+}
+
+/// `watch --since 0` ended with `CHANGES_TRUNCATED` on a session that was created anew, although
+/// its help says that 0 shows all that is kept. The revisions of a name never go back.
+#[test]
+fn a_watch_from_zero_shows_all_that_is_kept() {
+    let place = place();
+    place.write("scope", "Before.");
+    place.told(&["session", "delete", "a", "--yes"]);
+    place.told(&["session", "create", "a"]);
+    place.write("plan", "After.");
+    let watching = place.start(&["watch", "a", "--since", "0"]);
+    watching.wait_until(|it| it.out().contains("write plan v1"));
+    place.refused(&["watch", "a", "--since", "1"], 1, "CHANGES_TRUNCATED", &["--since "]);
 }
 
 #[test]
@@ -366,4 +381,33 @@ fn a_piped_context_and_prompt_are_the_exact_text() {
         assert_eq!(place.run(command).out, text, "{command:?}");
     }
     assert!(place.run(&by(&["context", "a"])).out.contains("[1m \u{7} ä"), "it is the value's");
+}
+
+/// `prompt --as admin` printed the prompt of the orchestrator, while the operator's key gets one of
+/// its own over HTTP. And with `--project` the operator could name a session that does not exist.
+#[test]
+fn a_prompt_is_that_of_whoever_is_named() {
+    let place = place();
+    let of = |participant| place.told(&["prompt", "a", "--as", participant]);
+    let opening = "You are the orchestrator";
+    assert!(of("orchestrator").contains(opening) && !of("admin").contains(opening));
+    assert!(place.told(&["prompt", "a"]).contains(opening), "where nobody is named");
+    place.told(&["project", "create", "webshop"]);
+    let prompt = ["prompt", "nosuch", "--project", "webshop"];
+    place.refused(&prompt, 1, "SESSION_NOT_FOUND", &["session list"]);
+    place.told(&["prompt", "--project", "webshop"]);
+}
+
+/// `session show` did not say of which project a session is.
+#[test]
+fn a_session_is_shown_with_its_project() {
+    let place = place();
+    assert!(!place.told(&["session", "show", "a"]).contains("project"));
+    place.told(&["project", "create", "webshop"]);
+    place.told(&["session", "create", "b", "--config", r#"{"project":"webshop"}"#]);
+    let shown = place.told(&["session", "show", "b"]);
+    assert!(
+        shown.lines().any(|it| it.starts_with("project") && it.ends_with("webshop")),
+        "{shown}"
+    );
 }

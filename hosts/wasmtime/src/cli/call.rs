@@ -127,8 +127,8 @@ pub(crate) struct PromptArguments {
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  shared-context context ticket-7 --max-tokens 2000
-  shared-context context ticket-7 --task 'Which limit holds?'
+  shared-context context ticket-7 --max-tokens 2000 --as orchestrator
+  shared-context context ticket-7 --task 'Which limit?' --as subagent:review
   shared-context context ticket-7 --as subagent:review > context.md
 
 With --task, what matters most for it comes first; otherwise decisions and
@@ -214,9 +214,9 @@ pub(crate) fn prompt(arguments: &PromptArguments, output: Output) -> Result<(), 
     }
     let session = &server.session(session)?;
     let bearer = caller.bearer(&server, session)?;
-    // The operator has no prompt, and sees that of the orchestrator.
-    let participant =
-        (caller.caller(&server) == Caller::Operator).then(|| "orchestrator".to_owned());
+    // Where nobody is named, the prompt is that of the orchestrator; `--as admin` names the operator.
+    let is_unnamed = caller.caller(&server) == Caller::Operator && !caller.is_named();
+    let participant = is_unnamed.then(|| "orchestrator".to_owned());
     let mut query = Vec::new();
     query.extend(participant.map(|it| ("participant", it)));
     query.extend(max_tokens.map(|it| ("max_tokens", it.to_string())));
@@ -248,7 +248,14 @@ fn project_prompt(
         omitted: Vec<serde_json::Value>,
     }
     let bearer = match arguments.caller.caller(server) {
-        Caller::Operator => server.admin()?,
+        Caller::Operator => {
+            let admin = server.admin()?;
+            // The prompt is of no session, but one that is named must exist.
+            if let Some(id) = arguments.session.id() {
+                server.send(&server.client.get(&["v1", "sessions", id], &[]), Some(&admin))?;
+            }
+            admin
+        }
         _ => arguments.caller.bearer(server, &server.session(&arguments.session)?)?,
     };
     let mut query = Vec::new();

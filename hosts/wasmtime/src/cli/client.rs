@@ -97,6 +97,12 @@ impl Client {
                 "write it like http://{LISTEN_DEFAULT} or https://memory.example.com"
             )));
         }
+        let path = uri.as_ref().map(|it| it.path().trim_end_matches('/'));
+        if let Some(path @ ("/v1" | "/mcp")) = path {
+            let root = url.trim_end_matches('/').strip_suffix(path).unwrap_or(url);
+            return Err(Problem::usage(format!("{url} ends with a path of the server, {path}"))
+                .next(format!("give the server's root: {root}")));
+        }
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -349,6 +355,17 @@ mod tests {
             let problem = Client::new(url, None).unwrap_err();
             assert!(problem.message().contains("is not an address of a server"), "{problem:?}");
         }
+    }
+
+    /// `http://host/v1` was answered with "no such route", by whatever command.
+    #[test]
+    fn an_address_with_a_path_of_the_server_is_rejected_with_its_root() {
+        for path in ["/v1", "/v1/", "/mcp"] {
+            let problem = Client::new(&format!("http://127.0.0.1:1{path}"), None).unwrap_err();
+            let next = problem.next_step().unwrap_or_default();
+            assert!(next.ends_with("root: http://127.0.0.1:1"), "{problem:?}");
+        }
+        assert!(Client::new("http://127.0.0.1:1/memory", None).is_ok());
     }
 
     #[test]

@@ -21,6 +21,10 @@ pub(crate) fn read(path: &Path, what: &str) -> Result<String, Problem> {
         fs::read_to_string(path)
     };
     read.map_err(|error| {
+        if error.kind() == io::ErrorKind::InvalidData {
+            return Problem::usage(format!("{what} from {} is not text in UTF-8", name(path)))
+                .next("convert it to UTF-8; bytes that are no text cannot be stored");
+        }
         Problem::usage(format!("cannot read {what} from {}: {error}", name(path)))
             .next("name a file with it, or - and send it to standard input")
     })

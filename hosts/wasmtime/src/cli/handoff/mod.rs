@@ -14,7 +14,7 @@ use super::{
     file,
     output::{BOLD, Output, YELLOW, plain},
     problem::Problem,
-    reply::{DecisionTrace, HandoffReply, Handoffs},
+    reply::{DecisionTrace, HandoffRead, HandoffReply, Handoffs},
     server::{Server, ServerArgs},
 };
 
@@ -155,7 +155,7 @@ Examples:
         #[command(flatten)]
         caller: ProjectCallerArgs,
     },
-    /// Show a handoff; with --json its package
+    /// Show a handoff and what its package says; with --json all of the package
     #[command(after_help = "\
 Examples:
   shared-context handoff show webshop HND-1
@@ -240,7 +240,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
         }
         Command::Accept { project, handoff: id, caller } => {
             let bearer = caller.participant_bearer(&server)?;
-            handoff(&server, &post(project, &[id, "accept"], json!({})), &bearer, output)
+            let call = post(project, &[id, "accept"], json!({}));
+            answer::<HandoffRead>(&server, &call, &bearer, output)
         }
         Command::Decline { project, handoff: id, reason, caller } => {
             let bearer = caller.participant_bearer(&server)?;
@@ -265,7 +266,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
         }
         Command::Show { project, handoff: id, caller } => {
             let call = server.client.get(&["v1", "projects", project, "handoffs", id], &[]);
-            handoff(&server, &call, &caller.bearer(&server)?, output)
+            answer::<HandoffRead>(&server, &call, &caller.bearer(&server)?, output)
         }
         Command::Trace { project, memory, caller } => {
             let path = ["v1", "projects", project, "decisions", memory, "trace"];

@@ -92,7 +92,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     caller: CallerArgs,
     /// Also list these sets of tools, with commas between them: `delta_rounds`,
-    /// `context_packets`, `memories` [default: those of the credential, else those of the session]
+    /// `context_packets`, `memories`, `outline` [default: those of the credential, else those of
+    /// the session]
     #[arg(long, env = "SHARED_CONTEXT_TOOLS", value_name = "SETS", value_parser = sets)]
     tools: Option<String>,
     #[command(flatten)]

@@ -19,6 +19,35 @@ pub(crate) struct HandoffReply {
     chain: Vec<String>,
 }
 
+/// A reply about one handoff, to someone who wants to read its package.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct HandoffRead {
+    #[serde(flatten)]
+    reply: HandoffReply,
+    package: Option<Value>,
+}
+
+/// The lists of a package that are shown, with their names.
+const LISTS: [(&str, &str); 14] = [
+    ("next", "/next_actions/immediate"),
+    ("soon", "/next_actions/short_term"),
+    ("done when", "/next_actions/success_criteria"),
+    ("pitfalls", "/agent_specific_notes/known_pitfalls"),
+    ("approach", "/agent_specific_notes/suggested_approach"),
+    ("observed", "/agent_specific_notes/from_agent_observations"),
+    ("useful", "/agent_specific_notes/useful_resources"),
+    ("decisions", "/context_summary/critical_decisions"),
+    ("issues", "/context_summary/open_issues"),
+    ("state", "/context_summary/current_task_state"),
+    ("blocked by", "/context_summary/blocking_dependencies"),
+    ("completed", "/work_products/completed"),
+    ("in progress", "/work_products/in_progress"),
+    ("not started", "/work_products/not_started"),
+];
+
+/// The most lines of one point of a package.
+const POINT_LINES_MAX: usize = 8;
+
 /// A handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct Handoff {
@@ -88,6 +117,46 @@ impl Human for HandoffReply {
             let _ = writeln!(text, "{YELLOW}!{YELLOW:#} {count} did not fit; --json names them");
         }
         text
+    }
+}
+
+impl Human for HandoffRead {
+    /// Formats the handoff, and what its package says to the receiver.
+    fn human(&self, output: Output) -> String {
+        let mut text = self.reply.human(output);
+        let Some(package) = &self.package else { return text };
+        let summary = package.pointer("/handoff_metadata/summary").and_then(Value::as_str);
+        if let Some(summary) = summary.filter(|it| !it.is_empty()) {
+            let _ = write!(text, "\n{}", output.value(summary, usize::MAX));
+        }
+        for (name, place) in LISTS {
+            let points = package.pointer(place).and_then(Value::as_array);
+            let points = points.filter(|it| !it.is_empty());
+            let Some(points) = points else { continue };
+            let _ = writeln!(text, "\n{BOLD}{name}{BOLD:#}");
+            for it in points {
+                text.push_str(&output.value(&point(it), POINT_LINES_MAX));
+            }
+        }
+        let _ = writeln!(text, "\n{DIMMED}--json has the whole package{DIMMED:#}");
+        text
+    }
+}
+
+/// Returns a point of a package as text: what the agent wrote, or the title of a memory and the
+/// first of its content that says something.
+fn point(it: &Value) -> String {
+    let text = |it: &Value, names: &[&str]| {
+        names.iter().find_map(|name| it.get(*name)?.as_str().map(str::to_owned))
+    };
+    let title = text(it, &["title"]);
+    let content = it.get("content");
+    let said = content.and_then(|it| text(it, &["decision", "description", "lesson", "state"]));
+    match (it.as_str(), title, said) {
+        (Some(text), _, _) => format!("- {text}"),
+        (None, Some(title), Some(said)) => format!("- {title}: {said}"),
+        (None, Some(one), None) | (None, None, Some(one)) => format!("- {one}"),
+        (None, None, None) => format!("- {it}"),
     }
 }
 

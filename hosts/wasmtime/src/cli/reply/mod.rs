@@ -27,7 +27,7 @@ pub(crate) use self::{
     change::{AuditPage, ChangesPage, Commit},
     context::AssembledReply,
     entry::{DeleteReply, Entry, Listing, ReadReply, RedactReply, RedactRoundsReply, WriteReply},
-    handoffs::{DecisionTrace, HandoffReply, Handoffs},
+    handoffs::{DecisionTrace, HandoffRead, HandoffReply, Handoffs},
     history::History,
     memories::{DecisionLog, FoundMemories, ReadMemories, Rehydrated, memories},
     memory_change::{

@@ -35,6 +35,8 @@ pub(crate) struct Config {
     pub(crate) value_tokens_max: u64,
     pub(crate) keys_max: u64,
     estimator: String,
+    /// The project that the session names.
+    project: Option<String>,
 }
 
 /// An issued credential.
@@ -103,6 +105,8 @@ impl Human for Session {
             "approximate" => String::new(),
             encoding => format!(", counted as {}", plain(encoding)),
         };
+        let project = config.project.as_ref().map(|it| ("project", plain(it).into_owned()));
+        text.push_str(&facts(&project.into_iter().collect::<Vec<_>>()));
         text.push_str(&facts(&[
             ("created", format!("{} UTC", instant(&self.created_at))),
             ("changed", format!("{} UTC, revision {revision}", instant(&self.changed_at))),

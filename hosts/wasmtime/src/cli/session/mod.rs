@@ -149,7 +149,8 @@ Example:
         /// The session; . is the default one
         id: SessionName,
     },
-    /// Show who changed what and when, without values; the last 1000 changes are kept
+    /// Show who changed what and when, without values; the last 4096 changes are
+    /// kept, or more
     #[command(after_help = "\
 Examples:
   shared-context session audit ticket-7

@@ -88,6 +88,18 @@ fn handoffs_are_shown_by_their_state() {
         "sections":["§3.1"],"tokens":1200,"max_tokens":25000}"#;
     let one = format!(r#"{{"handoff":{handoff},"omitted":[{{}}],"chain":["HND-1"]}}"#);
     insta::assert_snapshot!(told::<HandoffReply>(&one));
+    // The receiver was shown no word of the package.
+    let accepted = format!(
+        r#"{{"handoff":{handoff},"omitted":[],"chain":[],"package":{{
+        "handoff_metadata":{{"summary":"Half done"}},
+        "next_actions":{{"immediate":["charge API"],"short_term":[]}},
+        "agent_specific_notes":{{"known_pitfalls":["no retries"]}},
+        "context_summary":{{"critical_decisions":[{{"title":"Pg","content":{{"decision":"JSON"}}}}]}}}}}}"#
+    );
+    let text = told::<HandoffRead>(&accepted);
+    let parts = ["Half done", "next", "- charge API", "pitfalls", "- no retries", "- Pg: JSON"];
+    assert!(parts.iter().all(|it| text.contains(it)), "{text}");
+    assert!(!text.contains("soon"), "{text}");
     insta::assert_snapshot!(told::<Handoffs>(&format!(r#"{{"handoffs":[{handoff}]}}"#)));
     let trace = format!(
         r#"{{"steps":[{{"memory_id":"m","link":"asked","decision_id":"DEC-2026-02-20-001",
