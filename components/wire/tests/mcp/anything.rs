@@ -213,7 +213,7 @@ fn check_whole(
     let rejection = |text| CheckedResponse { text, is_rejection: true };
     let kind = kind.map(|it| it.to_str().unwrap());
     if kind == Some("application/problem+json") {
-        assert!([400, 401, 403, 404, 405, 413, 415].contains(&status), "{status} {text}");
+        assert!([400, 401, 403, 404, 405, 406, 413, 415].contains(&status), "{status} {text}");
         if !text.is_empty() {
             let problem: Value = serde_json::from_str(&text).unwrap();
             assert_eq!(problem["status"], status, "{text}");
