@@ -38,8 +38,14 @@ impl fmt::Display for Error {
             ),
             Self::ProjectArchived { project } => write!(
                 f,
-                "project {project} is archived, or its import is not finished: it can be read, not \
-                 changed; ask the operator"
+                "project {project} is archived: it can be read, not changed; ask the operator for a \
+                 new one"
+            ),
+            Self::ImportUnfinished { project } => write!(
+                f,
+                "the import of project {project} is not finished: it can be read, not changed; the \
+                 operator imports the other pages first (import_after of show_project says where to go \
+                 on), or deletes the project"
             ),
             Self::MemoryNotFound { id } => write!(
                 f,
@@ -57,6 +63,11 @@ impl fmt::Display for Error {
                 "there is no section {marker} in this project, or no longer; read_index shows those there \
                  are, put_section writes one"
             ),
+            Self::ParentNotFound { marker, parent } => write!(
+                f,
+                "section {marker} is new and needs its parent {parent} first, which does not exist; write \
+                 the parent with put_section, or choose another marker"
+            ),
             Self::SectionTooLarge { level, tokens, bytes } => {
                 text::section_too_large(f, *level, *tokens, *bytes)
             }
@@ -72,6 +83,17 @@ impl fmt::Display for Error {
                  is stored holds"
             ),
             Self::NotOwner { marker, owner } => text::not_owner(f, marker, owner.as_ref()),
+            Self::NotExclusive { marker, kind } => write!(
+                f,
+                "you own section {marker} as {kind}, and this needs exclusive ownership; acquire it \
+                 again with ownership exclusive, and send the request again"
+            ),
+            Self::OfferOutdated { id, marker, from } => write!(
+                f,
+                "{from} offered {id} and no longer owns section {marker} exclusively, so it cannot be \
+                 handed over; decline the handoff, and ask for a new offer or let the orchestrator take \
+                 over"
+            ),
             Self::LeaseExpired { sections } => write!(
                 f,
                 "you no longer own {sections}; nothing was changed. Read what was written since, acquire \
@@ -128,7 +150,7 @@ impl fmt::Display for Error {
             Self::ChangesTruncated { oldest, revision } => write!(
                 f,
                 "changes can be read since revision {oldest} to {revision} only; \
-                 list the keys to see what is there now, and go on from the revision you get"
+                 read what is there now, and go on from the revision that you get with it"
             ),
             Self::SnapshotNotFound { label } => {
                 write!(f, "there is no snapshot {label}; list the snapshots to see those there are")

@@ -152,6 +152,11 @@ pub enum Error {
         /// The project.
         project: String,
     },
+    /// The import of the project is not finished.
+    ImportUnfinished {
+        /// The project.
+        project: String,
+    },
     /// The project has no such memory.
     MemoryNotFound {
         /// The id.
@@ -196,6 +201,13 @@ pub enum Error {
         /// The marker.
         marker: String,
     },
+    /// A new section has no parent.
+    ParentNotFound {
+        /// The marker of the new section.
+        marker: String,
+        /// The marker of its parent.
+        parent: String,
+    },
     /// The content of a section exceeds the limit of its level.
     SectionTooLarge {
         /// The level.
@@ -223,6 +235,22 @@ pub enum Error {
         marker: String,
         /// The owner, the way of owning, the reason, and when the lease ends.
         owner: Option<(String, &'static str, String, Timestamp)>,
+    },
+    /// The caller owns the section in a way that does not allow the request.
+    NotExclusive {
+        /// The marker.
+        marker: String,
+        /// The way of owning.
+        kind: &'static str,
+    },
+    /// The agent that offered a handoff no longer owns one of its sections exclusively.
+    OfferOutdated {
+        /// The id of the handoff.
+        id: String,
+        /// The marker.
+        marker: String,
+        /// The agent.
+        from: String,
     },
     /// The caller lost sections since its last change. Returned once.
     LeaseExpired {
@@ -383,16 +411,18 @@ impl Error {
             Self::ProjectNotFound { .. } => Code::ProjectNotFound,
             Self::ProjectExists { .. } => Code::ProjectExists,
             Self::SessionArchived { .. } => Code::SessionArchived,
-            Self::ProjectArchived { .. } => Code::ProjectArchived,
+            Self::ProjectArchived { .. } | Self::ImportUnfinished { .. } => Code::ProjectArchived,
             Self::MemoryNotFound { .. } => Code::MemoryNotFound,
             Self::MemoryArchived { .. } => Code::MemoryArchived,
             Self::MemoryLimit { .. } => Code::MemoryLimit,
             Self::HandoffNotFound { .. } => Code::HandoffNotFound,
             Self::HandoffSettled { .. } => Code::HandoffSettled,
             Self::SupersedesItself { .. } => Code::SupersedesItself,
-            Self::SectionNotFound { .. } => Code::SectionNotFound,
+            Self::SectionNotFound { .. } | Self::ParentNotFound { .. } => Code::SectionNotFound,
             Self::SectionTooLarge { .. } => Code::SectionTooLarge,
-            Self::NotOwner { .. } => Code::NotOwner,
+            Self::NotOwner { .. } | Self::NotExclusive { .. } | Self::OfferOutdated { .. } => {
+                Code::NotOwner
+            }
             Self::LeaseExpired { .. } => Code::LeaseExpired,
             Self::Forbidden { .. } | Self::KeyNotGranted { .. } | Self::ClosedByRule { .. } => {
                 Code::Forbidden

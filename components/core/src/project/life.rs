@@ -51,6 +51,8 @@ impl<B: Bucket> OpenProject<'_, B> {
     }
 
     pub(super) fn archive(&self) -> Result<Decision, Error> {
+        // The last page says whether the project is archived.
+        self.check_imported()?;
         require_admin(self.caller)?;
         if let Some(first) = self.first_reply()? {
             return Ok(first);

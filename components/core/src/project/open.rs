@@ -66,10 +66,19 @@ impl<'a, B: Bucket> OpenProject<'a, B> {
 
     /// Rejects a change of an archived project, and of one whose import is not finished.
     pub(super) fn check_active(&self) -> Result<(), Error> {
+        self.check_imported()?;
         if self.meta.is_archived {
             return Err(Error::ProjectArchived { project: self.project.to_string() });
         }
         Ok(())
+    }
+
+    /// Rejects a change of a project whose import is not finished.
+    pub(super) fn check_imported(&self) -> Result<(), Error> {
+        match self.meta.import {
+            Some(_) => Err(Error::ImportUnfinished { project: self.project.to_string() }),
+            None => Ok(()),
+        }
     }
 
     /// Returns the id of a memory.

@@ -66,6 +66,10 @@ fn a_page_is_imported_once_and_in_its_place() {
     let put = ProjectCommand::Outline(put_of(new("4.new", "new")));
     let error = try_ask(&host, AGENT, put).unwrap_err();
     assert_eq!(error.code().as_str(), "PROJECT_ARCHIVED", "until the last page");
+    // It was archived, and the next page undid that.
+    let error = try_ask(&host, "admin", ProjectCommand::Archive).unwrap_err();
+    assert_eq!(error.code().as_str(), "PROJECT_ARCHIVED");
+    assert!(error.to_string().contains("is not finished"), "{error}");
     for page in &pages[1..] {
         import(&host, page).unwrap();
     }
