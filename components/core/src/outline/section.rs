@@ -181,6 +181,11 @@ impl NewSection {
     ///
     /// [`Error::Malformed`], or [`Error::SectionTooLarge`].
     pub fn checked(self) -> Result<Self, Error> {
+        if self.is_empty() {
+            return Err(Error::malformed(
+                "put_section changes nothing; send what is to change, such as content or progress",
+            ));
+        }
         let level = self.marker.level();
         check_line("title", self.title.as_deref(), 1, TITLE_CHARS_MAX)?;
         check_line("summary", self.summary.as_deref(), 0, SUMMARY_CHARS_MAX)?;
@@ -222,6 +227,16 @@ impl NewSection {
             self.check_content(content)?;
         }
         Ok(self)
+    }
+
+    /// Returns true if it names a section and changes nothing.
+    fn is_empty(&self) -> bool {
+        let texts = [&self.title, &self.content, &self.summary, &self.status];
+        texts.iter().all(|it| it.is_none())
+            && self.progress.is_none()
+            && self.shortcuts.is_none()
+            && self.file.is_none()
+            && self.readers.is_none()
     }
 
     fn check_content(&self, content: &str) -> Result<(), Error> {

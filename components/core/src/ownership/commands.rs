@@ -76,7 +76,7 @@ pub struct ReadSections {
     pub marker: Marker,
     /// Read the sections of this level that it leads to, in place of it.
     pub level: Option<u8>,
-    /// Read this version.
+    /// Read this version: its content, writer, time and tokens.
     pub version: Option<u32>,
 }
 

@@ -133,6 +133,19 @@ pub(crate) enum OutlineRecord {
     Redacted(String, Vec<String>),
 }
 
+impl OutlineRecord {
+    /// Removes the reason of a lease of the section `marker`. Returns true if there was one.
+    pub(crate) fn forget_reason(&mut self, marker: &Marker) -> bool {
+        let (of, lease) = match self {
+            Self::Written((of, _, _, lease, _, _)) => (of, lease.as_mut()),
+            Self::Leased(of, lease) => (of, Some(lease)),
+            Self::Released(_) | Self::Deleted(..) | Self::Redacted(..) => return false,
+        };
+        let lease = lease.filter(|_| of.as_str() == marker.as_str());
+        lease.is_some_and(|it| !std::mem::take(&mut it.5).is_empty())
+    }
+}
+
 /// Marker, version, tokens, lease, warnings, advice.
 type WrittenRecord =
     (String, u32, u32, Option<LeaseRecord>, Vec<(String, String, String)>, Vec<(String, String)>);

@@ -52,12 +52,31 @@ pub struct CoordinationChange {
 }
 
 impl CoordinationChange {
-    /// Validates the number of items.
+    /// Validates the number of items, and that each resource is named once.
     ///
     /// # Errors
     ///
     /// [`Error::Malformed`].
     pub fn checked(self) -> Result<Self, Error> {
+        self.check_counts()?;
+        let mut names: Vec<&str> = Vec::new();
+        for name in self.resources.iter().flatten().map(|it| it.name.as_str()) {
+            if names.contains(&name) {
+                return Err(Error::malformed(
+                    ["shared_resources has ", name, " twice; name each resource once"].concat(),
+                ));
+            }
+            names.push(name);
+        }
+        Ok(self)
+    }
+
+    /// Validates the number of items. States that were stored earlier may name a resource twice.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`].
+    pub(crate) fn check_counts(&self) -> Result<(), Error> {
         let tasks = self.assignments.iter().flatten().map(|it| it.tasks.len().max(1)).sum();
         let blockers = self.blockers.as_ref().map_or(0, Vec::len);
         let resources = self.resources.as_ref().map_or(0, Vec::len);
@@ -66,7 +85,7 @@ impl CoordinationChange {
                 "at most 64 tasks, 64 blockers and 64 shared resources fit; remove what is done",
             ));
         }
-        Ok(self)
+        Ok(())
     }
 
     /// Returns true if it changes nothing.

@@ -1,14 +1,14 @@
 //! Safe retries of changes of a project (spec 3.6): the first reply to a request with a request id is
 //! kept for the last 256 changes.
 
-use super::{open::OpenProject, rows};
+use super::{draft::Draft, open::OpenProject, rows};
 use crate::{
     Error,
     command::ProjectCommand,
     decision::Decision,
     handoffs::{self, OfferHandoff},
     key::{Line, RequestId},
-    kv::{Bucket, Revision},
+    kv::{Bucket, Change, Revision},
     memories::{Command, MemoryRef, NewMemory, Status, UpdateMemory, Value},
     outline::{ChangeKind, Marker, NewSection},
     ownership::{self, CoordinationChange},
@@ -63,6 +63,18 @@ impl<B: Bucket> OpenProject<'_, B> {
                 Decision::Answer(Outcome { revision, reply: *reply, next_expiry: None })
             }
         }))
+    }
+}
+
+impl<B: Bucket> Draft<'_, B> {
+    /// Removes the reasons of leases of a section from the stored replies.
+    pub(super) fn forget_reasons(&mut self, marker: &Marker) -> Result<(), Error> {
+        for (row, bytes) in self.open.bucket.scan(REQUESTS, None, u32::MAX)? {
+            if let Some(bytes) = rows::without_reason(&bytes, marker)? {
+                self.push(Change::Put(row, bytes));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ use crate::{
         self, LifecycleAction, Maintained, MaintainedMemory, Mark, MemoryId, RULES,
         rows::{AddedRecord, added_record, stored_added},
     },
+    outline::Marker,
     ownership::{
         self,
         rows::{OutlineRecord, outline_record, stored_outline},
@@ -90,6 +91,13 @@ pub(super) fn decode_answer(bytes: &[u8], digest: [u8; 16]) -> Result<FirstReply
         answer => Reply::Memories(stored(answer)?),
     };
     Ok(FirstReply::Stored(Revision(it.revision), Box::new(reply)))
+}
+
+/// Returns a stored reply without the reason of a lease of the section `marker`; `None` if it has none.
+pub(super) fn without_reason(bytes: &[u8], marker: &Marker) -> Result<Option<Vec<u8>>, Error> {
+    let mut it: RequestRecord = decode(bytes)?;
+    let AnswerRecord::Outline(reply) = &mut it.answer else { return Ok(None) };
+    if reply.forget_reason(marker) { encode(&it).map(Some) } else { Ok(None) }
 }
 
 fn answer(reply: &memories::Reply) -> Result<AnswerRecord, Error> {

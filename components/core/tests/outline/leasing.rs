@@ -3,7 +3,8 @@
 use shared_context_core::{
     Line, Participant,
     ownership::{
-        Assignment, CoordinationChange, LEASE_MS_DEFAULT, LEASES_MAX, Transfer, check_seconds,
+        Assignment, CoordinationChange, LEASE_MS_DEFAULT, LEASES_MAX, Resource, Transfer,
+        check_seconds,
     },
     time::Timestamp,
 };
@@ -236,4 +237,21 @@ fn the_coordination_state_has_a_version() {
         panic!("coordination")
     };
     assert_eq!((state.version, state.assignments.len(), state.blockers.len()), (2, 1, 1));
+}
+
+/// Two resources of one name were stored, and nobody knew which one held.
+#[test]
+fn a_shared_resource_is_named_once() {
+    let line = |text: &str| Line::parse("a test", text).unwrap();
+    let resource = |name: &str, value: &str| Resource { name: line(name), value: line(value) };
+    let change = |second: &str| CoordinationChange {
+        if_version: 0,
+        assignments: None,
+        blockers: None,
+        resources: Some(vec![resource("staging", "a"), resource(second, "b")]),
+    };
+    let error = change("staging").checked().unwrap_err();
+    assert_eq!(code(&error), Code::MalformedRequest);
+    assert!(error.to_string().contains("staging twice"), "{error}");
+    change("board").checked().unwrap();
 }

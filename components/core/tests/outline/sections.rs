@@ -3,6 +3,7 @@
 use shared_context_core::{
     Line,
     outline::{Advice, ChangeKind, SECTIONS_MAX},
+    ownership::Transfer,
 };
 
 use crate::*;
@@ -71,7 +72,10 @@ fn a_parent_must_be_there() {
     let host = project();
     let error = refused(&host, AGENT, put_of(new("§3.1.2", "t", "x")));
     assert_eq!(code(&error), Code::SectionNotFound);
-    assert!(error.to_string().contains("§3.1 "), "{error}");
+    // The parent was named alone, as if it had been sent.
+    for part in ["section §3.1.2 ", "its parent §3.1 "] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
     put(&host, AGENT, "§3.1", "x");
     put(&host, AGENT, "§3.1.2", "x");
 }
@@ -251,4 +255,111 @@ fn an_archived_project_is_read_only() {
         assert_eq!(code(&refused(&host, AGENT, it)), Code::ProjectArchived);
     }
     assert!(read(&host, AGENT, "§3.1").content.is_some());
+}
+
+/// The text of an earlier version came with the writer, time, tokens and number of the newest.
+#[test]
+fn an_earlier_version_is_read_as_what_it_was() {
+    let host = project();
+    put(&host, ORCHESTRATOR, "§2.1", "One");
+    later(&host, MINUTE);
+    ask(&host, AGENT, acquire("§2.1", MINUTE));
+    put(&host, AGENT, "§2.1", &words(40));
+    let of = |version| {
+        let it = ReadSections { marker: marker("§2.1"), level: None, version: Some(version) };
+        read_with(&host, OTHER, it).remove(0)
+    };
+    let (old, new) = (of(1), of(2));
+    assert_eq!((old.content.as_deref(), old.section.version), (Some("One"), 1));
+    assert_eq!(old.section.changed_by, owner(ORCHESTRATOR));
+    assert_eq!((old.section.changed_at.0, old.section.tokens.0), (START, 1));
+    assert_eq!(old.versions, [1, 2]);
+    assert_eq!(new, read(&host, OTHER, "§2.1"));
+    assert_eq!((new.section.changed_at.0, new.section.tokens.0), (START + MINUTE, 40));
+    let it = ReadSections { marker: marker("§2.1"), level: None, version: Some(3) };
+    assert_eq!(code(&refused(&host, OTHER, OutlineCommand::Read(it))), Code::SectionNotFound);
+}
+
+/// An agent that could not read a section with readers owned it once it was free, or wrote its progress
+/// while it was shared, and then read everything.
+#[test]
+fn a_section_with_readers_is_not_for_other_agents() {
+    let host = project();
+    let readers = Some(vec!["subagent:b*".to_owned()]);
+    write(&host, AGENT, NewSection { readers, ..new("§3.1", "t", "secret plan") });
+    let third = "subagent:c in s1";
+    let progress = || NewSection { title: None, progress: Some(50), ..new("§3.1", "t", "") };
+    let attempts = || {
+        [
+            acquire("§3.1", MINUTE),
+            put_of(progress()),
+            OutlineCommand::Delete { marker: marker("§3.1"), if_version: None },
+        ]
+    };
+    let shared = Acquire {
+        marker: marker("§3.1"),
+        kind: Ownership::SharedWrite,
+        ttl_ms: MINUTE,
+        reason: None,
+    };
+    ask(&host, AGENT, OutlineCommand::Acquire(shared));
+    for it in attempts() {
+        let error = refused(&host, third, it);
+        assert_eq!(code(&error), Code::Forbidden);
+        assert!(error.to_string().contains("add you to readers"), "{error}");
+    }
+    write(&host, OTHER, progress());
+    later(&host, MINUTE);
+    for it in attempts() {
+        assert_eq!(code(&refused(&host, third, it)), Code::Forbidden);
+    }
+    // Readers, who wrote the current version, orchestrators and the owner may.
+    ask(&host, OTHER, acquire("§3.1", MINUTE));
+    let to = Transfer { marker: marker("§3.1"), to: owner(third), ttl_ms: MINUTE, reason: None };
+    ask(&host, ORCHESTRATOR, OutlineCommand::Transfer(to));
+    write(&host, third, progress());
+    ask(&host, third, OutlineCommand::Release(marker("§3.1")));
+    ask(&host, third, acquire("§3.1", MINUTE));
+    // Without readers a section is free for all.
+    put(&host, ORCHESTRATOR, "§3.2", "plan");
+    ask(&host, ORCHESTRATOR, OutlineCommand::Release(marker("§3.2")));
+    ask(&host, third, acquire("§3.2", MINUTE));
+}
+
+/// A write of nothing was a version, and made its writer the owner.
+#[test]
+fn a_write_changes_something() {
+    let nothing = NewSection { title: None, ..new("§3.1", "t", "") };
+    let error = nothing.checked().unwrap_err();
+    assert_eq!(code(&error), Code::MalformedRequest);
+    assert!(error.to_string().contains("changes nothing"), "{error}");
+    let readers = Some(Vec::new());
+    NewSection { title: None, readers, ..new("§3.1", "t", "") }.checked().unwrap();
+}
+
+/// The reason of a lease is free text, and stayed in the row of the owner and in replies to retries.
+#[test]
+fn a_redaction_removes_the_reason_of_the_lease() {
+    let host = project();
+    put(&host, AGENT, "§3.1", "a text");
+    put(&host, AGENT, "§3.2", "a text");
+    for (of, id) in [("§3.1", "r1"), ("§3.2", "r2")] {
+        let reason = Some(Line::parse("reason", "the key is hunter2").unwrap());
+        let kind = Ownership::Exclusive;
+        let it = Acquire { marker: marker(of), kind, ttl_ms: MINUTE, reason };
+        host.ask_project(AGENT, &named(id, OutlineCommand::Acquire(it))).unwrap();
+    }
+    let redact = |reason: &str| OutlineCommand::Redact {
+        marker: marker("§3.1"),
+        reason: Line::parse("reason", reason).unwrap(),
+    };
+    let error = refused(&host, ORCHESTRATOR, redact("its reason was: the key is hunter2"));
+    assert_eq!(code(&error), Code::MalformedRequest);
+    ask(&host, ORCHESTRATOR, redact("a password"));
+    let lease = |of: &str| read(&host, ORCHESTRATOR, of).lease.unwrap();
+    assert_eq!((lease("§3.1").owner, lease("§3.1").reason.as_str()), (owner(AGENT), ""));
+    assert_eq!(lease("§3.2").reason, "the key is hunter2", "it is of another section");
+    let has = |it: &(String, Vec<u8>)| String::from_utf8_lossy(&it.1).contains("hunter2");
+    let rows: Vec<String> = host.project_rows("").into_iter().filter(has).map(|it| it.0).collect();
+    assert_eq!(rows.len(), 2, "the lease of the other section, and its reply: {rows:?}");
 }

@@ -142,7 +142,7 @@ pub(in crate::project) fn check_coordination(it: &CoordinationState) -> Result<(
         blockers: Some(it.blockers.clone()),
         resources: Some(it.resources.clone()),
     };
-    if !(1..=NUMBER_MAX).contains(&it.version) || change.checked().is_err() {
+    if !(1..=NUMBER_MAX).contains(&it.version) || change.check_counts().is_err() {
         return Err(Error::invalid_document("its coordination has no version, or too many items"));
     }
     Ok(())

@@ -4,11 +4,11 @@ use crate::{
     Error,
     decision::Decision,
     kv::Bucket,
-    outline::{Owner, Section, check, index, links, propagation::is_detail, rows},
+    outline::{Owner, Section, SectionVersion, check, index, links, propagation::is_detail, rows},
     ownership::{ReadSections, Reply, SectionRead},
     participant::Role,
     project::{open::OpenProject, outline::Tenures},
-    tokens::Tokens,
+    tokens::{Tokens, approximate},
 };
 
 /// The most sections of one read.
@@ -86,12 +86,12 @@ impl<B: Bucket> OpenProject<'_, B> {
 
     fn shown(
         &self,
-        section: Section,
+        mut section: Section,
         tenures: &Tenures,
         read: &ReadSections,
         is_named: bool,
     ) -> Result<SectionRead, Error> {
-        let marker = &section.marker;
+        let marker = &section.marker.clone();
         let is_hidden = !self.may_read(&section, tenures);
         // A section that is not loaded is read by its name and level.
         let is_loaded = section.pruned.is_none() || (is_named && read.level.is_some());
@@ -102,11 +102,17 @@ impl<B: Bucket> OpenProject<'_, B> {
             }
         }
         let version = read.version.filter(|_| is_named).unwrap_or(section.version);
-        let content = if is_hidden || !is_loaded || section.redacted.is_some() {
-            None
+        let is_shown = !is_hidden && is_loaded && section.redacted.is_none();
+        let is_earlier = version != section.version;
+        let stored = if is_shown || is_earlier {
+            Some(self.section_version(marker, version)?)
         } else {
-            Some(self.section_version(marker, version)?.content)
+            None
         };
+        if let Some(it) = stored.as_ref().filter(|_| is_earlier) {
+            section = of_version(section, version, it);
+        }
+        let content = stored.filter(|_| is_shown).map(|it| it.content);
         let lease = tenures.live(marker, self.now).cloned();
         Ok(SectionRead { section, content, is_hidden, lease, versions })
     }
@@ -133,5 +139,17 @@ impl<B: Bucket> OpenProject<'_, B> {
         }
         let found = check::outline(&sections, &contents, &self.decision_states()?);
         Ok(self.answer(crate::reply::Reply::Outline(Reply::Checked(found))))
+    }
+}
+
+/// Returns a section with what identifies one of its earlier versions. Title, description, status and
+/// progress are kept of the current version alone.
+fn of_version(section: Section, version: u32, stored: &SectionVersion) -> Section {
+    Section {
+        version,
+        changed_at: stored.at,
+        changed_by: stored.by.clone(),
+        tokens: approximate(&stored.content),
+        ..section
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     participant::Role,
 };
 pub(super) use carry::{check_coordination, check_section};
-pub(super) use own::not_owner;
+pub(super) use own::{not_exclusive, not_owner};
 pub(super) use stored::Tenures;
 
 impl<B: Bucket> OpenProject<'_, B> {
@@ -67,7 +67,7 @@ impl<B: Bucket> OpenProject<'_, B> {
             Command::Transfer(it) => self.transfer(&mut draft, &mut tenures, it)?,
             Command::Coordinate(it) => self.coordinate(&mut draft, &tenures, it)?,
             Command::Redact { marker, reason } => {
-                self.redact_section(&mut draft, marker, reason)?
+                self.redact_section(&mut draft, &mut tenures, (marker, reason))?
             }
             Command::Read(_) | Command::Index { .. } | Command::Check | Command::Coordination => {
                 return Err(Error::Overtaken);

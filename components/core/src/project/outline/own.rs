@@ -24,6 +24,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         match tenures.live(marker, self.now) {
             Some(it) if it.kind == Ownership::SharedWrite => Ok(false),
             Some(it) if it.kind == Ownership::Exclusive && it.owner == caller => Ok(false),
+            Some(it) if it.owner == caller => Err(not_exclusive(marker, it)),
             Some(it) => Err(not_owner(marker, it)),
             None if marker.level() > 2 => Ok(true),
             None if self.caller.participant.role() == Role::Orchestrator => Ok(false),
@@ -32,6 +33,18 @@ impl<B: Bucket> OpenProject<'_, B> {
                           it yourself",
             }),
         }
+    }
+
+    /// Rejects an agent that may not read a section with readers: else it could own or write the section,
+    /// and read it then.
+    pub(super) fn check_reader(&self, tenures: &Tenures, section: &Section) -> Result<(), Error> {
+        if section.readers.is_empty() || self.may_read(section, tenures) {
+            return Ok(());
+        }
+        Err(Error::Forbidden {
+            message: "the section has readers, and you are none of them; ask its owner or the \
+                      orchestrator to add you to readers, or to transfer the section to you",
+        })
     }
 
     /// Makes `owner` the owner of a section that nobody else owns, or that is taken from its owner.
@@ -44,9 +57,13 @@ impl<B: Bucket> OpenProject<'_, B> {
     ) -> Result<Lease, Error> {
         let own = tenures.live(marker, self.now).filter(|it| it.owner == owner).cloned();
         if own.is_none() && tenures.count(&owner, self.now) >= LEASES_MAX {
-            return Err(Error::OutlineLimit {
-                message: "a participant owns at most 64 sections; release those that are done",
-            });
+            let message = if owner == Owner::of(self.caller) {
+                "you own 64 sections, which is the most; release those that are done"
+            } else {
+                "the receiver owns 64 sections, which is the most; let it release those that are \
+                 done, or name another one"
+            };
+            return Err(Error::OutlineLimit { message });
         }
         let mut lease = Lease {
             owner: owner.clone(),
@@ -77,6 +94,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         it: &Acquire,
     ) -> Result<Reply, Error> {
         let section = self.section(&it.marker)?;
+        self.check_reader(tenures, &section)?;
         let caller = Owner::of(self.caller);
         if let Some(lease) = tenures.live(&it.marker, self.now)
             && lease.owner != caller
@@ -237,6 +255,11 @@ pub(in crate::project) fn not_owner(marker: &Marker, lease: &Lease) -> Error {
             lease.expires_at,
         )),
     }
+}
+
+/// Creates the error for a section that the caller owns, and not exclusively.
+pub(in crate::project) fn not_exclusive(marker: &Marker, lease: &Lease) -> Error {
+    Error::NotExclusive { marker: marker.to_string(), kind: lease.kind.as_str() }
 }
 
 /// Creates the error for a section that nobody owns.

@@ -170,6 +170,19 @@ impl Tenures {
         self.changed.push(marker.clone());
     }
 
+    /// Returns the reason of the stored lease of a section, live or not.
+    pub(super) fn reason(&self, marker: &Marker) -> Option<&str> {
+        let tenure = self.all.iter().find(|it| it.0 == *marker)?;
+        tenure.1.lease.as_ref().map(|it| it.reason.as_str())
+    }
+
+    /// Removes the reason of the stored lease of a section.
+    pub(super) fn forget_reason(&mut self, marker: &Marker) {
+        if self.reason(marker).is_some_and(|it| !it.is_empty()) {
+            self.change(marker, |it| it.lease.iter_mut().for_each(|it| it.reason.clear()));
+        }
+    }
+
     /// Adds the changed rows to a draft.
     pub(in crate::project) fn write<B: Bucket>(
         &mut self,

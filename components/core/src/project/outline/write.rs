@@ -33,7 +33,11 @@ impl<B: Bucket> OpenProject<'_, B> {
         if let Some(parent) = marker.parent().filter(|_| before.is_none())
             && !sections.iter().any(|it| it.marker == parent)
         {
-            return Err(Error::SectionNotFound { marker: parent.to_string() });
+            let (marker, parent) = (marker.to_string(), parent.to_string());
+            return Err(Error::ParentNotFound { marker, parent });
+        }
+        if let Some(before) = before {
+            self.check_reader(tenures, before)?;
         }
         let is_unowned = self.check_writer(tenures, marker)?;
         check_version(marker, before, put.if_version)?;
@@ -174,6 +178,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         if_version: Option<u32>,
     ) -> Result<Reply, Error> {
         let section = self.section(marker)?;
+        self.check_reader(tenures, &section)?;
         self.check_writer(tenures, marker)?;
         check_version(marker, Some(&section), if_version)?;
         self.remove_row(draft, rows::section_row(marker))?;
@@ -191,11 +196,11 @@ impl<B: Bucket> OpenProject<'_, B> {
     pub(super) fn redact_section(
         &self,
         draft: &mut Draft<'_, B>,
-        marker: &Marker,
-        reason: &Line,
+        tenures: &mut Tenures,
+        (marker, reason): (&Marker, &Line),
     ) -> Result<Reply, Error> {
         let before = self.section(marker)?;
-        for text in texts(&before) {
+        for text in texts(&before).chain(tenures.reason(marker)) {
             check_reason(reason, text)?;
         }
         let mut digests: Vec<String> = Vec::new();
@@ -229,6 +234,8 @@ impl<B: Bucket> OpenProject<'_, B> {
         };
         let old = encode_section(&before)?.len();
         draft.put_sized(rows::section_row(marker), old, encode_section(&section)?);
+        tenures.forget_reason(marker);
+        draft.forget_reasons(marker)?;
         draft.section_event(AuditAction::RedactSection, marker, reason.as_str())?;
         // Every package begins with the summary of the project.
         let is_it = |it: &String| Marker::parse(it).is_ok_and(|it| it == *marker);
