@@ -2,7 +2,7 @@
 //!
 //! `kinds` has the closed lists, `handoff` what is known of a handoff, `commands` the operations.
 //! `material` reads what a package is made from, `package` writes it, `talk` compacts the conversation,
-//! `fit` chooses what fits. `prompt` writes a system prompt, `trace` what a decision is linked with, and
+//! `fit` chooses what fits, `free_text` reads what a package says. `prompt` writes a system prompt, `trace` what a decision is linked with, and
 //! `rows` is the stored form. Functions of their arguments.
 //!
 //! # Invariants
@@ -12,6 +12,7 @@
 //! - The package does not change after the offer; its digest identifies it.
 
 pub(crate) mod commands;
+pub(crate) mod free_text;
 pub(crate) mod material;
 pub(crate) mod package;
 pub(crate) mod prompt;

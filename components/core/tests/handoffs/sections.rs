@@ -203,3 +203,70 @@ fn a_prompt_has_the_summary_the_index_and_the_focus() {
     let it = HandoffsCommand::Prompt(Box::new(hidden));
     assert_eq!(refused(&host, THIRD, it), Code::SectionNotFound);
 }
+
+fn acquire(marker: &str, kind: ownership::Ownership) -> Command {
+    let marker = Marker::parse(marker).unwrap();
+    let it = ownership::Acquire { marker, kind, ttl_ms: 60_000, reason: None };
+    Command::Project(ProjectCommand::Outline(ownership::Command::Acquire(it)))
+}
+
+/// Returns the text of a rejection.
+fn rejected(host: &TestHost, who: &str, it: &Command) -> String {
+    host.ask_project(who, it).unwrap_err().to_string()
+}
+
+/// The receiver was told to acquire the section, or to ask its owner, and could then not accept either.
+/// Who owned a section and shared it was told to ask the owner.
+#[test]
+fn the_advice_about_a_section_is_for_the_caller() {
+    let host = project();
+    write_as(&host, AGENT, &details("§3.1")).unwrap();
+    let offered =
+        command(HandoffsCommand::Offer(Box::new(with_section(HandoffKind::Complete, OTHER))));
+    for kind in [ownership::Ownership::SharedWrite, ownership::Ownership::ReadOnly] {
+        write_as(&host, AGENT, &acquire("§3.1", kind)).unwrap();
+        let error = rejected(&host, AGENT, &offered);
+        assert!(error.contains("you own section §3.1") && error.contains("exclusive"), "{error}");
+    }
+    assert_eq!(write_as(&host, AGENT, &details("§3.1")), Err(Code::NotOwner));
+    assert!(rejected(&host, AGENT, &details("§3.1")).starts_with("you own section"));
+    write_as(&host, AGENT, &acquire("§3.1", ownership::Ownership::Exclusive)).unwrap();
+    let id = make(&host, AGENT, with_section(HandoffKind::Complete, OTHER)).handoff.id;
+    let accept = command(HandoffsCommand::Accept(id));
+    later(&host, 60);
+    for now_of in ["nobody", OTHER, THIRD] {
+        if now_of != "nobody" {
+            write_as(&host, ORCHESTRATOR, &take(now_of)).unwrap();
+        }
+        let error = rejected(&host, OTHER, &accept);
+        assert!(error.starts_with("subagent:a offered HND-1"), "{now_of}: {error}");
+        assert!(error.contains("decline the handoff"), "{error}");
+        assert_eq!(refused(&host, OTHER, HandoffsCommand::Accept(id)), Code::NotOwner);
+    }
+    ask(&host, OTHER, decline(id));
+}
+
+/// Returns the transfer of the section to an agent.
+fn take(to: &str) -> Command {
+    let to = party(to);
+    let to =
+        shared_context_core::outline::Owner { participant: to.participant, session: to.session };
+    let marker = Marker::parse("§3.1").unwrap();
+    let it = ownership::Transfer { marker, to, ttl_ms: 60_000, reason: None };
+    Command::Project(ProjectCommand::Outline(ownership::Command::Transfer(it)))
+}
+
+/// The offering agent was told to release sections when the receiver had too many.
+#[test]
+fn a_receiver_that_owns_64_sections_takes_no_more() {
+    let host = project();
+    for nth in 0..ownership::LEASES_MAX {
+        write_as(&host, OTHER, &details(&format!("§3.{}", nth + 2))).unwrap();
+    }
+    write_as(&host, AGENT, &details("§3.1")).unwrap();
+    let error = rejected(&host, AGENT, &take(OTHER));
+    assert!(error.starts_with("the receiver owns 64 sections"), "{error}");
+    let id = make(&host, AGENT, with_section(HandoffKind::Complete, OTHER)).handoff.id;
+    let error = rejected(&host, OTHER, &command(HandoffsCommand::Accept(id)));
+    assert!(error.starts_with("you own 64 sections"), "{error}");
+}

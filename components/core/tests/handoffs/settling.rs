@@ -199,3 +199,37 @@ fn a_redacted_package_leaves_its_digest() {
     assert_eq!(accepted.handoff.redacted.unwrap().as_str(), "by mistake");
     assert_eq!(host.project_rows("yd/").len(), 0);
 }
+
+/// The reason of a refusal stayed after the redaction, and a reason could repeat what it redacted.
+#[test]
+fn a_redaction_leaves_no_text_of_the_package_or_refusal() {
+    let host = project();
+    let texts = {
+        let mut all = vec![Vec::new(); 10];
+        all[0] = vec!["the door code is 5561".to_owned()];
+        all
+    };
+    let made = make(&host, AGENT, OfferHandoff { texts, ..complete() }).handoff;
+    let reason = Line::parse("reason", "hunter2 is no task of mine").unwrap();
+    ask(&host, OTHER, HandoffsCommand::Decline { id: made.id, reason });
+    let redact = |reason: &str| HandoffsCommand::Redact {
+        id: made.id,
+        reason: Line::parse("reason", reason).unwrap(),
+    };
+    for repeats in [
+        "it said: Login works; refunds are next.",
+        "it said that the door code is 5561",
+        "hunter2 is no task of mine, it said",
+    ] {
+        assert_eq!(refused(&host, ORCHESTRATOR, redact(repeats)), Code::MalformedRequest);
+    }
+    // What identifies a handoff may be in the reason.
+    let because = "HND-1 of type complete from subagent:a";
+    let left = handoff_of(ask(&host, ORCHESTRATOR, redact(because))).handoff;
+    assert_eq!((left.note, left.redacted.unwrap().as_str()), (None, because));
+    assert_eq!(left.state, HandoffState::Declined);
+    let has = |row: &[u8], text: &str| String::from_utf8_lossy(row).contains(text);
+    for (row, bytes) in host.project_rows("") {
+        assert!(!has(&bytes, "hunter2") && !has(&bytes, "5561"), "{row}");
+    }
+}

@@ -333,3 +333,13 @@ fn a_moved_section_is_redacted_and_written_as_any_other() {
     let again = imported(&export(&copy));
     assert_eq!(content(export(&again)), content(export(&copy)));
 }
+
+/// A redaction removes the reason of a refusal, so an imported refusal may have none.
+#[test]
+fn a_refusal_that_was_redacted_is_moved() {
+    let host = webshop();
+    let redact = HandoffsCommand::Redact { id: HandoffId(2), reason: line("a name") };
+    assert_eq!(handoff(&host, ORCHESTRATOR, redact).handoff.note, None);
+    let pages = export(&host);
+    assert_eq!(content(export(&imported(&pages))), content(pages));
+}

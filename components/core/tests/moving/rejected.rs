@@ -116,6 +116,12 @@ fn a_bad_handoff_is_rejected() {
     with("open for 8 days", 2, |it| it.handoff.expires_at.0 += 7 * 86_400_000);
     with("a memory that never was", 0, |it| it.handoff.memory = Some(700));
     with("a named memory that never was", 0, |it| it.handoff.named = vec![700]);
+    // The redaction of a memory finds the packages that have it by their names.
+    with("a package with a memory that it does not name", 0, |it| it.handoff.named.clear());
+    with("a package with a memory of another project", 1, |it| {
+        let id = "00000000-0000-8000-8000-000000000001";
+        repacked(it, |it| it["context_summary"]["critical_decisions"][0]["id"] = id.into());
+    });
     with("named 152 times", 0, |it| it.handoff.named = vec![1; 152]);
     with("a budget that is too large", 0, |it| it.handoff.budget = Tokens(25_001));
     with("other tokens than its package", 0, |it| it.handoff.tokens.0 += 1);

@@ -11,12 +11,13 @@ use crate::{
     digest::is_sha256,
     handoffs::{
         Handoff, HandoffId, HandoffKind, HandoffState, OFFER_SECONDS, PACKAGE_TOKENS_MIN,
-        SECTIONS_MAX,
+        SECTIONS_MAX, free_text,
         package::{OMITTED_MAX, is_package_of},
         rows::{decode_package, encode_handoff, encode_package, handoff_row, package_row},
     },
     item::ID_CHARS_MAX,
     kv::{Bucket, Change},
+    memories::MemoryRef,
     outline::{MARKER_BYTES_MAX, Marker},
     participant::Role,
     portable::{NUMBER_MAX, PortableHandoff, PortableProject},
@@ -64,6 +65,19 @@ fn invalid(id: HandoffId, what: &str) -> Error {
     Error::invalid_document(["handoff ", &id.to_string(), " ", what].concat())
 }
 
+/// Validates that a handoff names the memories in its package: their redaction finds the package by that.
+fn check_named(page: &PortableProject, one: &Handoff, package: &str) -> Result<(), Error> {
+    let number = |id: &String| match MemoryRef::parse(id).ok()? {
+        MemoryRef::Id(id) => page.origins.number(id),
+        MemoryRef::Decision(_) => None,
+    };
+    let is_named = |id: &String| number(id).is_some_and(|it| one.named.contains(&it));
+    if free_text::memory_ids(package).iter().all(is_named) {
+        return Ok(());
+    }
+    Err(invalid(one.id, "does not name a memory that its package has"))
+}
+
 /// Validates a handoff with its package: as strictly as an offer and an answer.
 pub(in crate::project) fn check_handoff(
     page: &PortableProject,
@@ -77,7 +91,8 @@ pub(in crate::project) fn check_handoff(
         return fail("is open, and offers end with the move");
     }
     if one.settled.is_some() != (is_accepted || is_declined)
-        || one.note.is_some() != is_declined
+        || (one.note.is_some() && !is_declined)
+        || (one.note.is_none() && is_declined && one.redacted.is_none())
         || one.memory.is_some() != is_accepted
         || (one.kind == HandoffKind::Emergency && !is_accepted)
     {
@@ -113,7 +128,7 @@ pub(in crate::project) fn check_handoff(
         return fail("has a digest that is none, or says too much of what its package lacks");
     }
     match (&it.package, &one.redacted) {
-        (Some(text), None) if is_package_of(one, text) => Ok(()),
+        (Some(text), None) if is_package_of(one, text) => check_named(page, one, text),
         (Some(_), None) => fail("has a package that is not that of its digest"),
         (None, Some(_)) if it.omitted.is_empty() => Ok(()),
         _ => fail("must have a package or be redacted, and not both"),

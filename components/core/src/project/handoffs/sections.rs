@@ -10,7 +10,7 @@ use crate::{
     project::{
         draft::Draft,
         open::OpenProject,
-        outline::{Tenures, not_owner},
+        outline::{Tenures, not_exclusive, not_owner},
     },
     text::{
         Score,
@@ -43,6 +43,7 @@ impl<B: Bucket> OpenProject<'_, B> {
     /// over, and one that is shared or read-only.
     pub(super) fn check_transfers(&self, handoff: &Handoff) -> Result<(), Error> {
         let tenures = self.tenures()?;
+        let caller = Owner::of(self.caller);
         for marker in &handoff.sections {
             let marker = self.section(&Marker::parse(marker)?)?.marker;
             let is_from = |it: &Lease| {
@@ -50,6 +51,9 @@ impl<B: Bucket> OpenProject<'_, B> {
                     && handoff.from.is(&owner(it))
             };
             match tenures.live(&marker, self.now) {
+                Some(it) if !is_from(it) && it.owner == caller && !handoff.is_takeover => {
+                    return Err(not_exclusive(&marker, it));
+                }
                 Some(it) if !is_from(it) => return Err(not_owner(&marker, it)),
                 None if !handoff.is_takeover => {
                     return Err(Error::NotOwner { marker: marker.to_string(), owner: None });

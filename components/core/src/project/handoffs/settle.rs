@@ -5,10 +5,11 @@ use crate::{
     Error,
     audit::{AuditAction, Subject},
     decision::Decision,
-    handoffs::{Handoff, HandoffId, HandoffState, Party, package, rows},
+    handoffs::{Handoff, HandoffId, HandoffState, Party, free_text, package, rows},
     key::Line,
     kv::{Bucket, Change},
     project::{draft::Draft, open::OpenProject, require_orchestrator},
+    store::redaction::check_reason,
 };
 
 impl<B: Bucket> OpenProject<'_, B> {
@@ -26,7 +27,7 @@ impl<B: Bucket> OpenProject<'_, B> {
             });
         }
         check_open(&handoff)?;
-        self.check_transfers(&handoff)?;
+        self.check_transfers(&handoff).map_err(|it| outdated(it, &handoff))?;
         let mut read = self.shown_handoff(handoff.clone(), true)?;
         let mut draft = Draft::new(self);
         handoff.to = caller.clone();
@@ -78,7 +79,9 @@ impl<B: Bucket> OpenProject<'_, B> {
             return Ok(first);
         }
         let mut handoff = self.handoff(id)?;
+        self.check_redaction(&handoff, reason)?;
         let mut draft = Draft::new(self);
+        handoff.note = None;
         self.redact_package(&mut draft, &mut handoff, reason)?;
         draft.event(
             AuditAction::RedactHandoff,
@@ -88,6 +91,16 @@ impl<B: Bucket> OpenProject<'_, B> {
         let mut read = self.shown_handoff(handoff, false)?;
         read.omitted.clear();
         draft.commit(reply(read))
+    }
+
+    /// Rejects a reason that repeats a text of the package, or the reason of a refusal.
+    fn check_redaction(&self, handoff: &Handoff, reason: &Line) -> Result<(), Error> {
+        if let Some(note) = &handoff.note {
+            check_reason(reason, note.as_str())?;
+        }
+        let Some(row) = self.bucket.get(&rows::package_row(handoff.id))? else { return Ok(()) };
+        let (package, _) = rows::decode_package(&row)?;
+        free_text::of_package(&package).iter().try_for_each(|it| check_reason(reason, it))
     }
 
     /// Redacts the packages that have the memory or the section that is redacted.
@@ -114,6 +127,17 @@ impl<B: Bucket> OpenProject<'_, B> {
         it.redacted = Some(reason.clone());
         draft.push(Change::Put(rows::handoff_row(it.id), rows::encode_handoff(it)?));
         self.remove_row(draft, rows::package_row(it.id))
+    }
+}
+
+/// Returns the error of an acceptance for the receiver, which can only decline an offer that came too late.
+fn outdated(error: Error, it: &Handoff) -> Error {
+    match error {
+        Error::NotOwner { marker, .. } | Error::NotExclusive { marker, .. } => {
+            let from = it.from.participant.as_str().to_owned();
+            Error::OfferOutdated { id: it.id.to_string(), marker, from }
+        }
+        other => other,
     }
 }
 
