@@ -76,16 +76,22 @@ pub(crate) fn on_like(other: &Memory, is_repetition: bool, is_recalled: bool) ->
 
 /// Returns the warning that the same memory is there already.
 pub(crate) fn already_stored(it: &Memory) -> MemoryWarning {
-    let more = if it.is_marked {
+    let state = if it.is_marked {
         "; it is marked for deletion, mark_memories as active keeps it"
     } else if it.archived_at.is_some() {
         "; it is archived, mark_memories as active restores it"
     } else {
         ""
     };
+    let trust = if it.is_verified {
+        ""
+    } else {
+        "; it is not verified, so rehydrate leaves it out until the orchestrator calls mark_memories \
+         as verified"
+    };
     MemoryWarning::new(
         MemoryWarningCode::AlreadyStored,
-        format!("memory {} has the same words, so none was added{more}", it.id),
+        format!("memory {} has the same words, so none was added{state}{trust}", it.id),
     )
 }
 

@@ -31,11 +31,12 @@ fn an_id_is_a_uuid_of_version_8_and_decisions_have_a_second_one() {
     let other = add(&host, ORCHESTRATOR, learning("Pools", "They run dry"));
     assert_eq!(other.decision, None);
     assert_eq!(other.id.number(), 2);
-    let by_day = MemoryRef::parse("DEC-2026-02-20-001").unwrap();
-    let ids = vec![by_day, MemoryRef::parse(&text).unwrap()];
-    let read = ask(&host, ORCHESTRATOR, MemoriesCommand::Read(ids));
-    let shared_context_core::MemoriesReply::Read(read) = read else { panic!("{read:?}") };
-    assert_eq!([read[0].memory.id, read[1].memory.id], [first.id; 2]);
+    for id in ["DEC-2026-02-20-001", text.as_str()] {
+        let ids = vec![MemoryRef::parse(id).unwrap()];
+        let read = ask(&host, ORCHESTRATOR, MemoriesCommand::Read(ids));
+        let MemoriesReply::Read(read) = read else { panic!("{read:?}") };
+        assert_eq!(read[0].memory.id, first.id);
+    }
 }
 
 #[test]
@@ -201,20 +202,6 @@ fn proposals_and_words_of_third_parties_are_unverified() {
     assert!(is_verified(&host, AGENT, model));
 }
 
-/// A decision that was named by both of its ids in one request counted as read twice.
-#[test]
-fn a_memory_is_read_once_in_a_request() {
-    let host = project();
-    let it = add(&host, ORCHESTRATOR, decision("Tokens", "Sign them with RS256"));
-    let ids = vec![id(it.id), MemoryRef::Decision(it.decision.unwrap()), id(it.id)];
-    let MemoriesReply::Read(read) = ask(&host, "orchestrator in s", MemoriesCommand::Read(ids))
-    else {
-        panic!()
-    };
-    assert_eq!(read.iter().map(|it| it.uses.count).collect::<Vec<_>>(), [1, 1, 1]);
-    check_totals(&host);
-}
-
 /// A memory that others belong to may be archived at any time, so it may be before they are added.
 #[test]
 fn a_memory_may_belong_to_an_archived_one() {
@@ -332,4 +319,27 @@ fn an_agent_supersedes_only_what_it_wrote() {
     let with = |old: &Added| NewMemory { supersedes: vec![id(old.id)], ..learning("New", "It is") };
     assert_eq!(refused(&host, AGENT, MemoriesCommand::Add(vec![with(&theirs)])), Code::Forbidden);
     assert!(add(&host, AGENT, with(&own)).is_new);
+}
+
+/// An orchestrator that added the words of a proposal was told that they are stored, and not that nobody
+/// is told them.
+#[test]
+fn words_that_are_stored_and_unverified_are_reported_so() {
+    let host = project();
+    let new = decision("Tokens", "Sign them with RS256");
+    let first = add(&host, AGENT, new.clone()).id;
+    let told = || {
+        let again = add(&host, ORCHESTRATOR, new.clone());
+        assert_eq!(
+            (again.id, codes(&again).as_slice()),
+            (first, &[MemoryWarningCode::AlreadyStored][..])
+        );
+        again.warnings[0].message.clone()
+    };
+    assert!(told().contains("not verified") && told().contains("mark_memories as verified"));
+    ask(&host, ORCHESTRATOR, mark(&[first], Mark::Archived));
+    assert!(told().contains("archived") && told().contains("not verified"));
+    ask(&host, ORCHESTRATOR, mark(&[first], Mark::Active));
+    ask(&host, ORCHESTRATOR, mark(&[first], Mark::Verified));
+    assert!(!told().contains("verified"));
 }

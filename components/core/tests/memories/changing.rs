@@ -268,3 +268,43 @@ proptest! {
         }
     }
 }
+
+/// An agent could retire what the orchestrator had confirmed: it replaced its verified decision by a
+/// proposal, or by a lesson, and a new session was told neither.
+#[test]
+fn an_agent_retires_no_verified_memory() {
+    let host = project();
+    let old = add(&host, AGENT, decision("Tokens", "Sign them with RS256")).id;
+    let proposal = add(&host, AGENT, decision("Keys", "Sign nothing")).id;
+    let lesson = add(&host, AGENT, learning("Signing", "It is slow")).id;
+    ask(&host, ORCHESTRATOR, mark(&[old], Mark::Verified));
+    for by in [proposal, lesson] {
+        assert_eq!(refused(&host, AGENT, supersede(old, by)), Code::Forbidden);
+    }
+    let new = |it: NewMemory| {
+        let new = NewMemory { supersedes: vec![id(old)], ..it };
+        MemoriesCommand::Add(vec![new.checked().unwrap()])
+    };
+    for it in [decision("Off", "Use no tokens"), learning("Off", "Tokens are slow")] {
+        let error = host.ask_project(AGENT, &command(new(it))).unwrap_err();
+        assert_eq!(error.code(), Code::Forbidden);
+        assert!(error.to_string().contains("ask the orchestrator to confirm it"), "{error}");
+    }
+    let doubtful = add(
+        &host,
+        AGENT,
+        NewMemory {
+            authority: shared_context_core::item::Authority::ToolExternal,
+            ..learning("A page", "It is fast")
+        },
+    );
+    assert_eq!(refused(&host, AGENT, supersede(lesson, doubtful.id)), Code::Forbidden);
+    // What is confirmed too takes its place, and so does anything for an orchestrator.
+    ask(&host, ORCHESTRATOR, mark(&[proposal], Mark::Verified));
+    ask(&host, AGENT, supersede(old, proposal));
+    ask(&host, ORCHESTRATOR, supersede(proposal, lesson));
+    let own = add(&host, AGENT, decision("A", "b")).id;
+    let other = add(&host, AGENT, decision("C", "d")).id;
+    ask(&host, AGENT, supersede(own, other));
+    check_totals(&host);
+}

@@ -127,7 +127,7 @@ proptest! {
         all in random::some(16),
         days in select(&[0_u64, 7, 8, 30, 31, 90, 91, 180, 181, 365, 366, 1_000][..]),
         ms in 0..3_u64,
-        marked in proptest::collection::vec(0..16_usize, 0..3),
+        marked in proptest::collection::btree_set(0..16_usize, 0..3),
     ) {
         let (host, all) = random::stored(all);
         let marked: Vec<_> = marked.into_iter().filter_map(|it| all.get(it)).map(|it| it.id).collect();

@@ -95,3 +95,18 @@ fn a_proposal_counts_once_it_is_confirmed() {
     assert_eq!((then.unverified, then.text.contains("RS256")), (0, true));
     assert!(!then.text.contains("Unverified"));
 }
+
+/// A decision that was named by both of its ids was marked, or read, twice; the same id twice was an
+/// error.
+#[test]
+fn a_memory_is_named_once_by_either_id() {
+    let host = project();
+    let it = add(&host, ORCHESTRATOR, decision("Tokens", "Sign them with RS256"));
+    let ids = vec![MemoryRef::Id(it.id), MemoryRef::Decision(it.decision.unwrap())];
+    for twice in [
+        shared_context_core::MemoriesCommand::Mark { ids: ids.clone(), mark: Mark::Archived },
+        shared_context_core::MemoriesCommand::Read(ids),
+    ] {
+        assert_eq!(refused(&host, ORCHESTRATOR, twice), Code::MalformedRequest);
+    }
+}

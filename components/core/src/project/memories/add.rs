@@ -202,7 +202,8 @@ impl<B: Bucket> OpenProject<'_, B> {
     ///
     /// # Errors
     ///
-    /// [`Error::Forbidden`] if an agent replaces what it did not write; [`Error::MemoryArchived`].
+    /// [`Error::Forbidden`] if an agent replaces what it did not write, or what was confirmed by what was
+    /// not; [`Error::MemoryArchived`].
     pub(super) fn replace(
         &self,
         draft: &mut Draft<'_, B>,
@@ -216,6 +217,13 @@ impl<B: Bucket> OpenProject<'_, B> {
                           supersedes, and report to the orchestrator which one it replaces",
             });
         }
+        if self.is_agent() && draft.memory(by)?.is_some_and(|by| is_retired(&it, &by)) {
+            return Err(Error::Forbidden {
+                message: "an agent supersedes a verified memory only with a verified one, and a verified \
+                          decision only with a decision; add the new one without supersedes, and ask the \
+                          orchestrator to confirm it (mark_memories, verified) and to supersede the old one",
+            });
+        }
         if it.archived_at.is_some() {
             return Err(Error::MemoryArchived { id: it.id.to_string() });
         }
@@ -224,4 +232,10 @@ impl<B: Bucket> OpenProject<'_, B> {
         draft.memory_event(AuditAction::SupersedeMemory, &it, None);
         draft.write(it)
     }
+}
+
+/// Returns true if the replacement of a verified memory would leave nothing verified in its place.
+fn is_retired(old: &Memory, by: &Memory) -> bool {
+    let is_other = old.kind == Kind::Decision && by.kind != Kind::Decision;
+    old.is_verified && (!by.is_verified || is_other)
 }

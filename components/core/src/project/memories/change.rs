@@ -133,7 +133,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         if let Some(first) = self.first_reply()? {
             return Ok(first);
         }
-        let memories = self.existing(ids)?;
+        let memories = self.different(ids)?;
         let marked = memories.iter().map(|it| it.id).collect();
         let mut draft = Draft::new(self);
         for before in memories {

@@ -20,7 +20,7 @@ const LOG_BYTES_MAX: usize = 1024 * 1024;
 
 impl<B: Bucket> OpenProject<'_, B> {
     pub(super) fn read_memories(&self, ids: &[MemoryRef]) -> Result<Decision, Error> {
-        let memories = self.existing(ids)?;
+        let memories = self.different(ids)?;
         let mut draft = Draft::new(self);
         let mut read = Vec::new();
         for memory in memories {
@@ -32,6 +32,23 @@ impl<B: Bucket> OpenProject<'_, B> {
         }
         draft.event(AuditAction::ReadMemories, None, None);
         draft.commit(crate::reply::Reply::Memories(Reply::Read(read)))
+    }
+
+    /// Returns the memories of a request that names each once, by either of its ids.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MemoryNotFound`], or [`Error::Malformed`] for one that is named twice.
+    pub(super) fn different(&self, ids: &[MemoryRef]) -> Result<Vec<Memory>, Error> {
+        let memories = self.existing(ids)?;
+        for (nth, (it, id)) in memories.iter().zip(ids).enumerate() {
+            if memories.iter().take(nth).any(|one| one.id == it.id) {
+                return Err(Error::malformed(format!(
+                    "ids names {id} twice, once by its other id; name it once"
+                )));
+            }
+        }
+        Ok(memories)
     }
 
     pub(super) fn memory_history(&self, id: MemoryRef) -> Result<Decision, Error> {
