@@ -233,3 +233,52 @@ fn a_redaction_leaves_no_text_of_the_package_or_refusal() {
         assert!(!has(&bytes, "hunter2") && !has(&bytes, "5561"), "{row}");
     }
 }
+
+/// The acceptance of a handoff adds a memory that repeats its package. It stayed in clear when the
+/// handoff was redacted, and was found, read and exported.
+#[test]
+fn a_redaction_reaches_the_memory_of_the_handoff() {
+    let host = project();
+    let mut texts = vec![Vec::new(); 10];
+    texts[0] = vec!["the door code is 5561".to_owned()];
+    let summary = "The password is swordfish".to_owned();
+    let made = make(&host, AGENT, OfferHandoff { texts, summary, ..complete() }).handoff;
+    let number = accept(&host, OTHER, made.id).handoff.memory.unwrap();
+    let redact = |reason: &str| HandoffsCommand::Redact {
+        id: made.id,
+        reason: Line::parse("reason", reason).unwrap(),
+    };
+    let repeats = redact("it said: The password is swordfish");
+    assert_eq!(refused(&host, ORCHESTRATOR, repeats), Code::MalformedRequest);
+    let revision = host.ask_project(ORCHESTRATOR, &command(redact("a secret of subagent:a")));
+    let revision = revision.unwrap().revision;
+    let page = changes(&host, Revision(revision.0 - 1));
+    let actions: Vec<&str> = page.changes.iter().map(|it| it.action.as_str()).collect();
+    assert_eq!(actions, ["redact_memory", "redact_handoff"], "in one commit");
+    for (row, bytes) in host.project_rows("") {
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("swordfish") && !text.contains("5561"), "{row}");
+    }
+    assert_eq!(read(&host, OTHER, made.id).handoff.memory, Some(number), "it still names it");
+    // Once more, nothing is left to redact.
+    ask(&host, ORCHESTRATOR, redact("once more"));
+}
+
+/// The steps of a state stand in for lists that the agent does not send, and the memory of the handoff
+/// repeats them: the redaction of the state did not reach it.
+#[test]
+fn the_redaction_of_a_state_reaches_the_memory_of_the_handoff() {
+    let host = project();
+    let secret = add(&host, AGENT, state("Payments"));
+    let id = make(&host, AGENT, complete()).handoff.id;
+    accept(&host, OTHER, id);
+    let has = |host: &TestHost| {
+        let rows = host.project_rows("");
+        rows.iter().any(|it| String::from_utf8_lossy(&it.1).contains("call the bank"))
+    };
+    assert!(has(&host));
+    let reason = Line::parse("reason", "it named a person").unwrap();
+    let redact = MemoriesCommand::Redact { id: by_id(&secret), reason };
+    host.ask_project(ORCHESTRATOR, &Command::Project(ProjectCommand::Memories(redact))).unwrap();
+    assert!(!has(&host));
+}

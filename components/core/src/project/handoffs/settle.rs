@@ -83,6 +83,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         let mut draft = Draft::new(self);
         handoff.note = None;
         self.redact_package(&mut draft, &mut handoff, reason)?;
+        self.redact_memory_of(&mut draft, &handoff, reason)?;
         draft.event(
             AuditAction::RedactHandoff,
             Some(Subject::handoff(handoff.id)),
@@ -93,10 +94,14 @@ impl<B: Bucket> OpenProject<'_, B> {
         draft.commit(reply(read))
     }
 
-    /// Rejects a reason that repeats a text of the package, or the reason of a refusal.
+    /// Rejects a reason that repeats a text of the package, of the memory of the handoff, or the reason of
+    /// a refusal.
     fn check_redaction(&self, handoff: &Handoff, reason: &Line) -> Result<(), Error> {
         if let Some(note) = &handoff.note {
             check_reason(reason, note.as_str())?;
+        }
+        if let Some(memory) = handoff.memory.map(|it| self.stored(it)).transpose()?.flatten() {
+            self.check_words(&memory, reason)?;
         }
         let Some(row) = self.bucket.get(&rows::package_row(handoff.id))? else { return Ok(()) };
         let (package, _) = rows::decode_package(&row)?;
@@ -116,6 +121,34 @@ impl<B: Bucket> OpenProject<'_, B> {
             }
         }
         Ok(())
+    }
+
+    /// Redacts the memories of the handoffs that have the memory that is redacted.
+    pub(in crate::project) fn redact_memories_of(
+        &self,
+        draft: &mut Draft<'_, B>,
+        has_it: impl Fn(&Handoff) -> bool,
+        reason: &Line,
+    ) -> Result<(), Error> {
+        for it in self.kept_handoffs()?.iter().filter(|it| has_it(it)) {
+            self.redact_memory_of(draft, it, reason)?;
+        }
+        Ok(())
+    }
+
+    /// Redacts the memory that the acceptance of a handoff added, which repeats its package.
+    fn redact_memory_of(
+        &self,
+        draft: &mut Draft<'_, B>,
+        handoff: &Handoff,
+        reason: &Line,
+    ) -> Result<(), Error> {
+        let Some(number) = handoff.memory else { return Ok(()) };
+        // It may have been removed, or redacted before.
+        match draft.memory(number)?.filter(|it| it.content.is_some()) {
+            Some(memory) => self.redact_words(draft, memory, reason).map(drop),
+            None => Ok(()),
+        }
     }
 
     fn redact_package(

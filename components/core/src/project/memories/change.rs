@@ -12,6 +12,7 @@ use crate::{
         Holds, Kind, Mark, Memory, MemoryRef, NewMemory, REDACTED_TITLE, RedactedMemory, Reply,
         UpdateMemory, Value,
     },
+    participant::Participant,
     project::{draft::Draft, open::OpenProject, require_orchestrator},
     store::redaction::check_reason,
 };
@@ -174,10 +175,38 @@ impl<B: Bucket> OpenProject<'_, B> {
         let number = self.numbers(&[id])?.into_iter().next().unwrap_or_default();
         let missing = || Error::MemoryNotFound { id: id.to_string() };
         let memory = self.stored(number)?.ok_or_else(missing)?;
-        let versions = self.versions(number)?;
-        for it in versions.iter().chain([&memory]) {
-            check_reason_of(reason, it)?;
+        self.check_words(&memory, reason)?;
+        let (id, is_state) = (memory.id, memory.kind == Kind::State);
+        let mut draft = Draft::new(self);
+        let digests = self.redact_words(&mut draft, memory, reason)?;
+        let has_it = |it: &Handoff| it.named.contains(&number) || it.memory == Some(number);
+        self.redact_packages(&mut draft, has_it, reason)?;
+        if is_state {
+            // Its steps stand in for lists of the package, which the memory of the handoff repeats.
+            self.redact_memories_of(&mut draft, has_it, reason)?;
         }
+        draft.commit(crate::reply::Reply::Memories(Reply::Redacted { id, digests }))
+    }
+
+    /// Rejects a reason that repeats what a memory says, in any version.
+    pub(in crate::project) fn check_words(
+        &self,
+        memory: &Memory,
+        reason: &Line,
+    ) -> Result<(), Error> {
+        let versions = self.versions(memory.number())?;
+        versions.iter().chain([memory]).try_for_each(|it| check_reason_of(reason, it))
+    }
+
+    /// Redacts a memory in all its versions, within a draft. Returns the digests of what they said.
+    pub(in crate::project) fn redact_words(
+        &self,
+        draft: &mut Draft<'_, B>,
+        memory: Memory,
+        reason: &Line,
+    ) -> Result<Vec<String>, Error> {
+        let number = memory.number();
+        let versions = self.versions(number)?;
         let mut digests = Vec::new();
         let mut redacted = |it: Memory| {
             let digest = it.digest();
@@ -196,19 +225,15 @@ impl<B: Bucket> OpenProject<'_, B> {
                 ..it
             }
         };
-        let mut draft = Draft::new(self);
         if !versions.is_empty() {
             let versions: Vec<Memory> = versions.into_iter().map(&mut redacted).collect();
             draft.write_versions(number, &versions)?;
         }
         let memory = redacted(memory);
-        let id = memory.id;
         draft.memory_event(AuditAction::RedactMemory, &memory, Some(reason.clone()));
         draft.forget(number)?;
         draft.write(memory)?;
-        let has_it = |it: &Handoff| it.named.contains(&number) || it.memory == Some(number);
-        self.redact_packages(&mut draft, has_it, reason)?;
-        draft.commit(crate::reply::Reply::Memories(Reply::Redacted { id, digests }))
+        Ok(digests)
     }
 }
 
@@ -218,8 +243,11 @@ fn check_reason_of(reason: &Line, it: &Memory) -> Result<(), Error> {
     check_reason(reason, &it.title)?;
     for (rule, value) in content.members() {
         match value {
-            // The name of a severity is no secret.
+            // The name of a severity is no secret, and neither is that of a participant.
             Value::Text(_) if rule.holds == Holds::Severity => {}
+            Value::Text(text)
+                if ["from_agent", "to_agent"].contains(&rule.name)
+                    && Participant::parse(text).is_ok() => {}
             Value::Text(text) => check_reason(reason, text)?,
             Value::Texts(all) => all.iter().try_for_each(|it| check_reason(reason, it))?,
             Value::Number(_) => {}
