@@ -78,14 +78,14 @@ actions! {
             title: String,
             /// Members of its content to set; null removes one.
             content: ContentMember,
-            /// All its tags.
-            tags: Vec<String>,
+            /// All its tags; an empty list removes them.
+            tags: Option<Vec<String>>,
             /// 1 to 10.
             importance: u32,
             /// Of an issue: `open` or `resolved`.
             status: String,
             /// The instant from which it does not exist.
-            expires_at: Time,
+            expires_at: Option<Time>,
             /// True to remove `expires_at`.
             keeps_forever: bool,
             /// Your own name for this request, up to 64 characters: sending the same request again

@@ -93,17 +93,18 @@ pub(super) fn history(id: &str) -> Result<Command, Error> {
     command(None, MemoriesCommand::History(MemoryRef::parse(id)?))
 }
 
-/// A change of a memory, not yet validated.
+/// A change of a memory, not yet validated. Null is `Some(None)`.
 #[derive(Debug, Default)]
+#[expect(clippy::option_option, reason = "null differs from absent")]
 pub(super) struct UpdateInput {
     pub(super) id: String,
     pub(super) if_version: Option<u64>,
     pub(super) title: Option<String>,
     pub(super) content: Option<ContentMember>,
-    pub(super) tags: Option<Vec<String>>,
+    pub(super) tags: Option<Option<Vec<String>>>,
     pub(super) importance: Option<u32>,
     pub(super) status: Option<String>,
-    pub(super) expires_at: Option<Time>,
+    pub(super) expires_at: Option<Option<Time>>,
     pub(super) keeps_forever: Option<bool>,
 }
 
@@ -113,7 +114,15 @@ pub(super) struct UpdateInput {
 ///
 /// `MALFORMED_REQUEST`.
 pub(super) fn update(it: UpdateInput, request_id: Option<&str>) -> Result<Command, Error> {
-    let expires_at = match (it.expires_at, it.keeps_forever) {
+    let not_null = |message: &'static str| move || Error::malformed(message);
+    let expires_at = it.expires_at.map(|it| {
+        it.ok_or_else(not_null("expires_at is null; send keeps_forever true to remove it"))
+    });
+    let tags = it.tags.map(|it| {
+        it.ok_or_else(not_null("tags is null; send [] to remove all tags, or leave it out"))
+    });
+    let (expires_at, tags) = (expires_at.transpose()?, tags.transpose()?);
+    let expires_at = match (expires_at, it.keeps_forever) {
         (Some(_), Some(true)) => {
             return Err(Error::malformed(
                 "a memory with keeps_forever has no expires_at; send one of them",
@@ -128,7 +137,7 @@ pub(super) fn update(it: UpdateInput, request_id: Option<&str>) -> Result<Comman
         if_version: it.if_version.map(|it| u32::try_from(it).unwrap_or(u32::MAX)),
         title: it.title,
         content,
-        tags: it.tags.as_deref().map(checked_tags).transpose()?,
+        tags: tags.as_deref().map(checked_tags).transpose()?,
         importance: it.importance.map(check_importance).transpose()?,
         status: it.status.as_deref().map(Status::parse).transpose()?,
         expires_at,

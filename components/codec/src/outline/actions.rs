@@ -80,7 +80,8 @@ actions! {
         takes {
             /// 1 to 4.
             level: u32,
-            /// This version of the section, of the last 10.
+            /// This version of the section, of the last 10: its content, writer, time and tokens. The
+            /// other members are those of the current one.
             version: u64,
         }
         answers ReadReply<'_>;

@@ -55,6 +55,7 @@ actions! {
     /// Make the project read-only, for ever. What it knows can still be read and found.
     archive_project: ADMIN, change;
         at Post "/archive", "{}" -> 200;
+        rejects ProjectArchived;
         needs {}
         takes {
             /// Your own name for this request, up to 64 characters: sending the same request again
