@@ -169,8 +169,8 @@ fn is_linearizable(lines: &[Line]) -> bool {
 /// No order explains what was answered.
 #[track_caller]
 pub fn check<S: Killable>(host: &str, mut start: impl FnMut() -> S) {
-    let mut server = start();
-    let admin = server.admin();
+    let mut server = Some(start());
+    let admin = server.as_ref().unwrap().admin();
     admin.send("PUT", &format!("/v1/projects/{PROJECT}"), None).expect(201);
     let orchestrator = admin.create_session("work", &json!({"project": PROJECT}));
     let section = json!({
@@ -185,7 +185,7 @@ pub fn check<S: Killable>(host: &str, mut start: impl FnMut() -> S) {
     let (places, url) = (AtomicUsize::new(0), Mutex::new(admin.url().to_owned()));
     let (told, counted) = mpsc::channel();
     let lines: Vec<Line> = thread::scope(|scope| {
-        let players: Vec<_> = agents.iter().enumerate().map(|(who, credential)| {
+        let players = agents.iter().enumerate().map(|(who, credential)| {
             let (places, url, told) = (&places, &url, told.clone());
             scope.spawn(move || play(who, credential, places, url, &told))
         });
@@ -194,13 +194,14 @@ pub fn check<S: Killable>(host: &str, mut start: impl FnMut() -> S) {
         for _ in 0..KILLS {
             let each = agents.len() * REQUESTS / (KILLS + 1);
             assert_eq!(counted.iter().take(each).count(), each, "the agents were done before");
-            server.kill();
-            server = start();
-            server.admin().url().clone_into(&mut url.lock().unwrap());
+            server.take().unwrap().kill();
+            server.insert(start()).admin().url().clone_into(&mut url.lock().unwrap());
         }
         players.into_iter().flat_map(|it| it.join().unwrap()).collect()
     });
-    server.kill();
+    if let Some(server) = server {
+        server.kill();
+    }
 
     let count = |of: fn(&Line) -> bool| lines.iter().filter(|it| of(it)).count();
     let unknown = count(|it| it.told.is_none());

@@ -126,12 +126,7 @@ pub(crate) struct Arguments {
     head_time_max: Duration,
     /// Whether a session's next request may run in the instance of the component that
     /// served its last one, which is faster, or each in a fresh one
-    #[arg(
-        long,
-        env = "SHARED_CONTEXT_INSTANCES",
-        value_name = "KIND",
-        default_value = "warm"
-    )]
+    #[arg(long, env = "SHARED_CONTEXT_INSTANCES", value_name = "KIND", default_value = "warm")]
     instances: Instances,
     /// The most MiB the database may take on the disk [default: no limit]
     #[arg(long, env = "SHARED_CONTEXT_DISK_MAX_MIB", value_name = "N", value_parser = disk_mib)]

@@ -125,7 +125,11 @@ fn instances_wait_for_their_session() {
     assert!(waiting.take("session/s").is_none(), "it waited for longest");
     assert!(waiting.take("session/u").is_some() && waiting.take("session/u").is_none());
     // What is not about a scope, or about another than it was made for, is for once.
-    component.instance(&host).unwrap().invoke("session/s", &Caller::trusted("x"), READ).unwrap_err();
+    component
+        .instance(&host)
+        .unwrap()
+        .invoke("session/s", &Caller::trusted("x"), READ)
+        .unwrap_err();
     let slot = component.inner.slots.take(Some("session/s".into()));
     component.instance_in(slot, &host).unwrap().wake("session/t").unwrap_err();
     assert_eq!(waiting.len(), 1);
