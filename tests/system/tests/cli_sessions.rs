@@ -165,7 +165,7 @@ fn a_watch_ends_with_the_reason_when_there_is_no_going_on() {
     assert!(ended.err.contains("SESSION_NOT_FOUND"), "{}", ended.err);
     place.refused(&["watch", "a"], 1, "SESSION_NOT_FOUND", &["session list"]);
     place.told(&["session", "create", "b"]);
-    let advice = ["list the keys", "--since 0"];
+    let advice = ["read what is there now", "--since 0"];
     place.refused(&["watch", "b", "--since", "99"], 1, "CHANGES_TRUNCATED", &advice);
     place.refused(&["watch", "b", "--keys", "NO"], 1, "MALFORMED_REQUEST", &[]);
 }
