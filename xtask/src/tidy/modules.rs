@@ -48,6 +48,7 @@ const RESERVED: &[Reserved] = &[
             "packets",
             "summary",
             "package",
+            "free_text",
             "material",
         ],
         why: "the core knows no JSON but the state of rounds, envelopes, packets, packages and the lists in \

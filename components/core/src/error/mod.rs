@@ -11,7 +11,6 @@ use crate::{
     code::Code,
     key::{Key, Label},
     kv::{KvError, ReadError, Revision},
-    packets::{Depth, Form},
     pattern::{KeyPattern, KeyPatterns},
     time::Timestamp,
     tokens::Tokens,
@@ -273,10 +272,10 @@ pub enum Error {
         budget: Tokens,
         /// The least budget that suffices.
         needed: Tokens,
-        /// The form that the budget counts.
-        form: Form,
-        /// A form and depth in which the task fits the budget.
-        fits: Option<(Form, Depth)>,
+        /// The name of the form that the budget counts.
+        form: &'static str,
+        /// The names of a form and a depth in which the task fits the budget.
+        fits: Option<(&'static str, &'static str)>,
         /// Whether the packet was edited.
         is_edited: bool,
     },

@@ -5,7 +5,6 @@ use std::fmt;
 use super::StoreLimit;
 use crate::{
     key::{self, Key},
-    packets::{Depth, Form},
     time::Timestamp,
     tokens::Tokens,
 };
@@ -33,17 +32,17 @@ pub(super) fn packet_too_small(
     f: &mut fmt::Formatter<'_>,
     budget: Tokens,
     needed: Tokens,
-    form: Form,
-    fits: Option<(Form, Depth)>,
+    form: &str,
+    fits: Option<(&str, &str)>,
 ) -> fmt::Result {
-    let (needed, budget, form) = (needed.0, budget.0, form.as_str());
+    let (needed, budget) = (needed.0, budget.0);
     write!(
         f,
         "the task and its goal need a budget of {needed} or more as {form}, the packet has {budget}; \
          raise max_tokens"
     )?;
     if let Some((form, depth)) = fits {
-        write!(f, ", generate it with form {} and depth {}", form.as_str(), depth.as_str())?;
+        write!(f, ", generate it with form {form} and depth {depth}")?;
     }
     f.write_str(", or say the task in fewer words")
 }

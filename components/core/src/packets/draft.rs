@@ -127,7 +127,8 @@ impl Draft<'_> {
             least.is_ok_and(|it| it.1 <= budget)
         };
         let fits = others.into_iter().find(fits);
-        Error::PacketTooSmall { budget, needed, form, fits, is_edited: false }
+        let fits = fits.map(|(form, depth)| (form.as_str(), depth.as_str()));
+        Error::PacketTooSmall { budget, needed, form: form.as_str(), fits, is_edited: false }
     }
 
     /// Returns what was left out: in words what the specification has words for, else in counts.

@@ -71,7 +71,7 @@ pub fn edit(
     edited.count(count)?;
     let needed = edited.token_count.of(recipe.form);
     if needed > recipe.budget {
-        let Recipe { budget, form, .. } = *recipe;
+        let (budget, form) = (recipe.budget, recipe.form.as_str());
         return Err(Error::PacketTooSmall { budget, needed, form, fits: None, is_edited: true });
     }
     Ok(edited)

@@ -136,7 +136,7 @@ mod tests {
 
     /// It said nothing of what outlives a session, nor of the errors of owned sections.
     #[test]
-    fn the_skill_names_every_tool_of_agents_and_the_errors_of_owners() {
+    fn the_skill_names_the_tools_of_agents_and_errors_of_owners() {
         for tool in of_role(Role::Agent) {
             let (set, _) = tool.name.split_once('_').unwrap_or((tool.name, ""));
             assert!(TEXT.contains(&format!("`{set}")), "{}", tool.name);

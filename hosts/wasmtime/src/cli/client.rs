@@ -359,7 +359,7 @@ mod tests {
 
     /// `http://host/v1` was answered with "no such route", by whatever command.
     #[test]
-    fn an_address_with_a_path_of_the_server_is_rejected_with_its_root() {
+    fn an_address_with_a_path_is_rejected_with_its_root() {
         for path in ["/v1", "/v1/", "/mcp"] {
             let problem = Client::new(&format!("http://127.0.0.1:1{path}"), None).unwrap_err();
             let next = problem.next_step().unwrap_or_default();
