@@ -138,7 +138,7 @@ fn who_comes_back_too_late_is_told_from_where_to_go_on() {
     let headers = [("accept", "text/event-stream"), ("last-event-id", "5")];
     let refused = orchestrator.try_send("GET", "/v1/sessions/a/changes", &headers, None).unwrap();
     let message = refused.refused(410, "CHANGES_TRUNCATED");
-    assert!(message.contains("list"), "{message}");
+    assert!(message.contains("read what is there now"), "{message}");
     let error = &refused.json()["error"];
     assert_eq!((&error["oldest"], &error["revision"]), (&json!(45), &json!(301)));
     let mut watch = Watch::resume(&orchestrator, "a", "", Some(45));
