@@ -185,7 +185,7 @@ impl fmt::Display for Error {
                  the end of the task"
             ),
             Self::PacketTooSmall { budget, needed, form, fits, is_edited: false } => {
-                text::packet_too_small(f, *budget, *needed, *form, *fits)
+                text::packet_too_small(f, *budget, *needed, form, *fits)
             }
             Self::PacketTooSmall { budget, needed, is_edited: true, .. } => write!(
                 f,
