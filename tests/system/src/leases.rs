@@ -10,22 +10,16 @@ use std::{
     collections::BTreeSet,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
         mpsc,
     },
     thread,
 };
 
 use serde_json::{Value, json};
-use todc_utils::{
-    linearizability::{
-        WGLChecker,
-        history::{self, Action},
-    },
-    specifications::Specification,
-};
+use todc_utils::specifications::Specification;
 
-use crate::{Client, Killable, tell};
+use crate::{Client, Killable, history::has_order, tell};
 
 const PROJECT: &str = "contended";
 const PATH: &str = "/v1/projects/contended/shared_context";
@@ -148,8 +142,8 @@ impl Specification for Section {
 struct Line {
     who: usize,
     request: Request,
-    asked: usize,
-    told: Option<(usize, Answer)>,
+    asked: u64,
+    told: Option<(u64, Answer)>,
 }
 
 /// Returns whether one order explains all answers.
@@ -159,24 +153,14 @@ fn is_linearizable(lines: &[Line]) -> bool {
         _ => None,
     };
     let claimed: Arc<BTreeSet<u64>> = Arc::new(lines.iter().filter_map(version).collect());
-    let mut actions = Vec::new();
-    let mut unknown = Vec::new();
-    for (nth, it) in lines.iter().enumerate() {
+    let steps = lines.iter().map(|it| {
         let step = match it.told {
             Some((_, answer)) => Step::Answered(it.who, it.request, answer),
             None => Step::Unknown(it.who, it.request, Arc::clone(&claimed)),
         };
-        actions.push((it.asked, (nth, Action::Call(step.clone()))));
-        match it.told {
-            Some((at, _)) => actions.push((at, (nth, Action::Response(step)))),
-            None => unknown.push((nth, Action::Response(step))),
-        }
-    }
-    actions.sort_by_key(|it| it.0);
-    let end = lines.len();
-    let ends = [(end, Action::Call(Step::End)), (end, Action::Response(Step::End))];
-    let actions = actions.into_iter().map(|it| it.1).chain(ends).chain(unknown);
-    WGLChecker::<Section>::is_linearizable(history::History::from_actions(actions.collect()))
+        (it.asked, it.told.map(|it| it.0), step)
+    });
+    has_order::<Section>(steps, Step::End)
 }
 
 /// Plays it on servers that `start` starts; `host` is the name of the host, for people.
@@ -199,7 +183,7 @@ pub fn check<S: Killable>(host: &str, mut start: impl FnMut() -> S) {
     let agents = (0..AGENTS).map(agent).chain([orchestrator.credential().to_owned()]);
     let agents: Vec<String> = agents.collect();
 
-    let (places, url) = (AtomicUsize::new(0), Mutex::new(admin.url().to_owned()));
+    let (places, url) = (AtomicU64::new(0), Mutex::new(admin.url().to_owned()));
     let (told, counted) = mpsc::channel();
     let lines: Vec<Line> = thread::scope(|scope| {
         let players = agents.iter().enumerate().map(|(who, credential)| {
@@ -238,7 +222,7 @@ pub fn check<S: Killable>(host: &str, mut start: impl FnMut() -> S) {
 fn play(
     who: usize,
     credential: &str,
-    places: &AtomicUsize,
+    places: &AtomicU64,
     url: &Mutex<String>,
     told: &mpsc::Sender<()>,
 ) -> Vec<Line> {
@@ -312,7 +296,7 @@ fn owner(message: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn line(who: usize, request: Request, asked: usize, told: usize, answer: Answer) -> Line {
+    fn line(who: usize, request: Request, asked: u64, told: u64, answer: Answer) -> Line {
         Line { who, request, asked, told: (told > 0).then_some((told, answer)) }
     }
 

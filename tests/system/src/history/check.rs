@@ -13,9 +13,12 @@ use std::{
     time::Instant as Clock,
 };
 
-use todc_utils::linearizability::{
-    WGLChecker,
-    history::{self, Action},
+use todc_utils::{
+    linearizability::{
+        WGLChecker,
+        history::{self, Action},
+    },
+    specifications::Specification,
 };
 
 use super::{
@@ -100,11 +103,9 @@ impl<'h> Prepared<'h> {
 
     /// Returns whether some order explains all that was answered up to the moment `until`.
     fn explains(&self, until: u64) -> bool {
-        let mut actions = Vec::new();
-        let mut unknown = Vec::new();
-        for (nth, operation) in self.history.operations.iter().enumerate() {
+        let steps = self.history.operations.iter().filter_map(|operation| {
             if operation.asked.place > until {
-                continue;
+                return None;
             }
             let told = operation.told.as_ref().filter(|(at, _)| at.place <= until);
             let step = match (told, &operation.request) {
@@ -112,23 +113,14 @@ impl<'h> Prepared<'h> {
                     Step::Answered(self.as_searched(request), answer.clone())
                 }
                 // A read without an answer has changed nothing.
-                (None, Request::Read(_) | Request::ReadBatch(_) | Request::List) => continue,
+                (None, Request::Read(_) | Request::ReadBatch(_) | Request::List) => return None,
                 (None, request) => {
                     Step::Unknown(self.as_searched(request), Arc::clone(&self.claims))
                 }
             };
-            match told {
-                Some((at, _)) => actions.push((at.place, (nth, Action::Response(step.clone())))),
-                None => unknown.push((nth, Action::Response(step.clone()))),
-            }
-            actions.push((operation.asked.place, (nth, Action::Call(step))));
-        }
-        actions.sort_by_key(|(place, _)| *place);
-        let end = self.history.operations.len();
-        let actions = actions.into_iter().map(|(_, action)| action);
-        let ends = [(end, Action::Call(Step::End)), (end, Action::Response(Step::End))];
-        let actions = actions.chain(ends).chain(unknown).collect();
-        WGLChecker::<Session>::is_linearizable(history::History::from_actions(actions))
+            Some((operation.asked.place, told.map(|(at, _)| at.place), step))
+        });
+        has_order::<Session>(steps, Step::End)
     }
 
     fn as_searched(&self, request: &Request) -> Request {
@@ -140,6 +132,33 @@ impl<'h> Prepared<'h> {
             other => other.clone(),
         }
     }
+}
+
+/// Returns whether there is an order of `steps`: of each when it was asked and answered, as places among
+/// all these moments. What was not answered ends after `end`, which comes when all that was is over.
+pub(crate) fn has_order<S>(
+    steps: impl IntoIterator<Item = (u64, Option<u64>, S::Operation)>,
+    end: S::Operation,
+) -> bool
+where
+    S: Specification<Operation: Clone>,
+{
+    let mut actions = Vec::new();
+    let mut unknown = Vec::new();
+    let mut last = 0;
+    for (nth, (asked, told, step)) in steps.into_iter().enumerate() {
+        match told {
+            Some(at) => actions.push((at, (nth, Action::Response(step.clone())))),
+            None => unknown.push((nth, Action::Response(step.clone()))),
+        }
+        actions.push((asked, (nth, Action::Call(step))));
+        last = nth + 1;
+    }
+    actions.sort_by_key(|(place, _)| *place);
+    let actions = actions.into_iter().map(|(_, action)| action);
+    let ends = [(last, Action::Call(end.clone())), (last, Action::Response(end))];
+    let actions = actions.chain(ends).chain(unknown).collect();
+    WGLChecker::<S>::is_linearizable(history::History::from_actions(actions))
 }
 
 /// Returns the revision in an answer to a request that was sent when all others were answered, if

@@ -27,6 +27,7 @@ mod workload;
 use std::{fmt, ops::AddAssign, time::Duration};
 
 pub use check::Offence;
+pub(crate) use check::has_order;
 pub use play::{Plan, play, seeds};
 pub use workload::Workload;
 
