@@ -179,10 +179,12 @@ impl Component {
     pub(crate) fn instance_in(&self, slot: Slot, host: &Host) -> Result<Instance, Failure> {
         let waiting = slot.holder().as_ref().and_then(|it| self.inner.waiting.take(it));
         let mut running = match waiting {
-            Some(it) => it,
+            Some(mut it) => {
+                it.store.data_mut().begin_request(host.clone());
+                it
+            }
             None => self.start(&slot, host)?,
         };
-        running.store.data_mut().begin_request(host.clone());
         // More bytes than fit into its memory are the same bytes passed repeatedly.
         running.store.set_hostcall_fuel(self.inner.options.memory_bytes_max);
         Ok(Instance { running: Some(running), inner: Arc::clone(&self.inner), slot })

@@ -135,13 +135,9 @@ impl CallerArgs {
         self.caller(server).bearer(server, session, None)
     }
 
-    /// Returns true if an option or its variable names the caller.
+    /// Returns true if an option or its variable names the caller: then its credential is minted, and
+    /// can be replaced.
     pub(crate) fn is_named(&self) -> bool {
-        self.participant.is_some()
-    }
-
-    /// Returns true if the credential is minted, so that it can be replaced.
-    pub(crate) fn is_minted(&self) -> bool {
         self.participant.is_some()
     }
 }

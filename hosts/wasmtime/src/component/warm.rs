@@ -5,9 +5,9 @@
 //! # Invariants
 //!
 //! - An instance is used for one scope only, from its first request to its end.
-//! - An instance that was stopped or asked about another scope, holds a bucket or more memory than [`MEMORY_BYTES_MAX`], or
-//!   served [`REQUESTS_MAX`] requests is not kept. Nor is one for longer than [`IDLE_MAX`], or after
-//!   [`AGE_MAX`].
+//! - An instance that was stopped or asked about another scope, holds a bucket or more memory than
+//!   [`MEMORY_BYTES_MAX`], or served [`REQUESTS_MAX`] requests is not kept. Nor is one for longer
+//!   than [`IDLE_MAX`], or after [`AGE_MAX`].
 //! - At most so many wait as the options allow. The one that waits for longest is dropped first.
 
 use std::{

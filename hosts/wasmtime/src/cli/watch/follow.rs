@@ -118,7 +118,7 @@ impl Follow {
                     };
                     let problem = Problem::rejected(failure);
                     // An expired credential is replaced if another can be minted.
-                    let is_renewed = problem.code() == "UNAUTHENTICATED" && self.caller.is_minted();
+                    let is_renewed = problem.code() == "UNAUTHENTICATED" && self.caller.is_named();
                     return if is_renewed || is_temporary(&problem) {
                         Ok(Continue(problem.message().to_owned()))
                     } else {
