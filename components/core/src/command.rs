@@ -303,13 +303,22 @@ impl Batch {
         request_id: Option<RequestId>,
     ) -> Result<Self, Error> {
         let keys = writes.iter().map(|it| &it.key).chain(deletes.iter().map(|it| &it.key));
-        check_keys(keys.map(Key::as_str), "name it once, as it is to be in the end")?;
+        check_changed_keys(keys.map(Key::as_str))?;
         Ok(Self { writes, deletes, request_id })
     }
 }
 
 /// The most characters of an invalid key that an error shows.
 const KEY_SHOWN_CHARS_MAX: usize = 80;
+
+/// Validates the keys of a batch that changes them, as they were sent.
+///
+/// # Errors
+///
+/// As for [`check_keys`].
+pub fn check_changed_keys<'a>(keys: impl Iterator<Item = &'a str>) -> Result<(), Error> {
+    check_keys(keys, "name it once, as it is to be in the end")
+}
 
 /// Validates the keys of a batch, as they were sent. `once` says what to do about one that is named
 /// twice.

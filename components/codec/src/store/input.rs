@@ -3,7 +3,7 @@
 
 use shared_context_core::{
     Batch, Command, Condition, Delete, Error, Key, RequestId, Write, WriteOptions,
-    command::check_keys,
+    command::{check_changed_keys, check_keys},
     port::Revision,
     store::{
         access::AccessChange,
@@ -146,7 +146,7 @@ pub fn write_batch(
     request_id: Option<RequestId>,
 ) -> Result<Command, Error> {
     let keys = writes.iter().map(|it| &it.key).chain(deletes.iter().map(|it| &it.key));
-    check_keys(keys.map(String::as_str), "name it once, as it is to be in the end")?;
+    check_changed_keys(keys.map(String::as_str))?;
     let mut later = None;
     let writes = collect_malformed_first(writes.into_iter().map(WriteInput::check), &mut later)?;
     let deletes = collect_malformed_first(deletes.into_iter().map(DeleteInput::check), &mut later)?;

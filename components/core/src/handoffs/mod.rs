@@ -2,8 +2,8 @@
 //!
 //! `kinds` has the closed lists, `handoff` what is known of a handoff, `commands` the operations.
 //! `material` reads what a package is made from, `package` writes it, `talk` compacts the conversation,
-//! `fit` chooses what fits, `free_text` reads what a package says. `prompt` writes a system prompt, `trace` what a decision is linked with, and
-//! `rows` is the stored form. Functions of their arguments.
+//! `fit` chooses what fits, `free_text` reads what a package says. `prompt` writes a system prompt,
+//! `trace` what a decision is linked with, and `rows` is the stored form. Functions of their arguments.
 //!
 //! # Invariants
 //!

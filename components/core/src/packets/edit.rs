@@ -29,8 +29,8 @@ const DEPTH_MAX: u32 = 16;
 /// # Errors
 ///
 /// [`Error::Malformed`] for a patch that is no JSON object, is too long, changes nothing, changes
-/// another member or gives a member of another form; [`Error::PacketTooSmall`] if the result is over the budget of the
-/// recipe; those of `count`.
+/// another member or gives a member of another form; [`Error::PacketTooSmall`] if the result is over
+/// the budget of the recipe; those of `count`.
 pub fn edit(
     packet: &Packet,
     patch: &str,

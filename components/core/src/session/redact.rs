@@ -68,14 +68,12 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
         let past = draft.history(key)?;
         let held = snapshots.iter().flat_map(|(_, entries)| entries).filter(|it| it.key == *key);
-        let all = current.iter().chain(past.iter().map(|it| &it.entry)).chain(held);
-        let mut exists = false;
-        let selected: Vec<&Entry> = all
-            .inspect(|_| exists = true)
-            .filter(|it| revision.is_none_or(|only| only == it.revision))
-            .collect();
+        let all: Vec<&Entry> =
+            current.iter().chain(past.iter().map(|it| &it.entry)).chain(held).collect();
+        let is_selected = |it: &&Entry| revision.is_none_or(|only| only == it.revision);
+        let selected: Vec<&Entry> = all.iter().copied().filter(is_selected).collect();
         let Some(first) = selected.first().copied().cloned() else {
-            return Err(match revision.filter(|_| exists) {
+            return Err(match revision.filter(|_| !all.is_empty()) {
                 Some(revision) => Error::RevisionNotFound { key: key.clone(), revision },
                 None => not_found(key),
             });

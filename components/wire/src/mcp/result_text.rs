@@ -7,7 +7,7 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use shared_context_codec::Failure;
-use shared_context_core::fence;
+use shared_context_core::{fence, tokens::Tokens};
 
 /// Members of an entry that are shown in words; others follow as they are.
 const SHOWN: [&str; 7] =
@@ -351,7 +351,7 @@ fn origin(source: &Map<String, Value>) -> String {
 
 /// Returns the size of a value as text.
 fn tokens(count: u64) -> String {
-    format!("{count} {}", if count == 1 { "token" } else { "tokens" })
+    Tokens(u32::try_from(count).unwrap_or(u32::MAX)).to_string()
 }
 
 /// Describes an entry or a change in one line.

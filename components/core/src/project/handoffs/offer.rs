@@ -87,14 +87,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         let sections = if is_takeover && it.sections.is_empty() {
             self.sections_of(&from)?
         } else {
-            let mut sections = Vec::new();
-            for marker in &it.sections {
-                let marker = Marker::parse(marker)?.to_string();
-                if !sections.contains(&marker) {
-                    sections.push(marker);
-                }
-            }
-            sections
+            different(&it.sections)?
         };
         let last = kept.last().map_or(0, |it| it.id.0);
         let received = |one: &&Handoff| one.state == HandoffState::Accepted && one.to.is(&from);
@@ -141,4 +134,16 @@ impl<B: Bucket> OpenProject<'_, B> {
         draft.push(Change::Delete(rows::handoff_row(oldest)));
         self.remove_row(draft, rows::package_row(oldest))
     }
+}
+
+/// Returns markers with their sign, each once.
+fn different(markers: &[String]) -> Result<Vec<String>, Error> {
+    let mut different = Vec::new();
+    for marker in markers {
+        let marker = Marker::parse(marker)?.to_string();
+        if !different.contains(&marker) {
+            different.push(marker);
+        }
+    }
+    Ok(different)
 }

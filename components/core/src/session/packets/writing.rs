@@ -34,7 +34,12 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
         let recipe = Recipe::new(it, &self.meta.packet, &self.caller.participant);
         let head = self.stored_packets().head()?;
-        let (packet, report) = self.make_packet(&head, &recipe, !it.is_preview)?;
+        let previous = match head.newest(&recipe.address) {
+            Some(_) => Some(self.newest(&head, &recipe.address)?.packet),
+            None => None,
+        };
+        let is_kept = !it.is_preview;
+        let (packet, report) = self.make_packet(&head, &recipe, previous.as_ref(), is_kept)?;
         if it.is_preview {
             let written = self.written(packet, &recipe, report)?;
             return Ok(self.of_packets(Reply::Written(Box::new(written))));
@@ -49,7 +54,8 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
         let head = self.stored_packets().head()?;
         let kept = self.newest(&head, address)?;
-        let (packet, report) = self.make_packet(&head, &kept.recipe, true)?;
+        let previous = Some(&kept.packet);
+        let (packet, report) = self.make_packet(&head, &kept.recipe, previous, true)?;
         if self.is_current(&kept, &packet)? {
             let PacketVersion { packet, recipe, .. } = kept;
             let written = self.written(self.visible(packet, &recipe)?, &recipe, report)?;
@@ -113,21 +119,18 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
     }
 
-    /// Makes the next version of a packet.
+    /// Makes the version of a packet that comes after `previous`.
     fn make_packet(
         &self,
         head: &Head,
         recipe: &Recipe,
+        previous: Option<&Packet>,
         is_kept: bool,
     ) -> Result<(Packet, Report), Error> {
-        let previous = match head.newest(&recipe.address) {
-            Some(_) => Some(self.newest(head, &recipe.address)?.packet),
-            None => None,
-        };
         let (sources, withheld) = self.packet_sources(recipe)?;
         let about = self.packet_head(head, &recipe.address, is_kept);
         let count = |text: &str| self.count(text);
-        let made = packets::generate(recipe, &sources, &about, previous.as_ref(), &count)?;
+        let made = packets::generate(recipe, &sources, &about, previous, &count)?;
         let report = Report { withheld, ..report(&made) };
         Ok((made.packet, report))
     }
