@@ -106,23 +106,23 @@ pub(super) fn memories(pieces: &mut Vec<Piece>, it: &Material) {
             let texts = state.content.as_ref().map(|it| it.texts(name)).unwrap_or_default();
             // What the agent says itself is newer.
             if !pieces.iter().any(|it| it.place == place) {
-                texts_of(pieces, share, place, name, texts);
+                texts_of(pieces, share, place, (name, Some(state.number())), texts);
             }
         }
     }
 }
 
-/// Adds the pieces of texts.
+/// Adds the pieces of texts with their name, from the memory with a number if they are from one.
 fn texts_of(
     pieces: &mut Vec<Piece>,
     share: Share,
     place: (&'static str, &'static str),
-    name: &str,
+    (name, memory): (&str, Option<u64>),
     texts: &[String],
 ) {
     for (nth, it) in texts.iter().enumerate() {
         let id = format!("{name}[{nth}]");
-        pieces.push(Piece { share, place, id, value: text(it), memory: None });
+        pieces.push(Piece { share, place, id, value: text(it), memory });
     }
 }
 
@@ -134,7 +134,7 @@ pub(super) fn texts(pieces: &mut Vec<Piece>, all: &[Vec<String>]) {
             "next_actions" => Share::Next,
             _ => Share::Notes,
         };
-        texts_of(pieces, share, (name.object(), name.as_str()), name.as_str(), texts);
+        texts_of(pieces, share, (name.object(), name.as_str()), (name.as_str(), None), texts);
     }
 }
 

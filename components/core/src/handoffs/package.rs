@@ -118,7 +118,11 @@ pub(crate) fn write(
             left_out.push(Omission::over_budget(piece.id, &overrun));
             continue;
         }
-        named.extend(piece.memory);
+        if let Some(memory) = piece.memory
+            && !named.contains(&memory)
+        {
+            named.push(memory);
+        }
         let (of, list) = piece.place;
         if let Some(Value::Array(all)) = document.get_mut(of).and_then(|it| it.get_mut(list)) {
             all.push(piece.value);

@@ -1,5 +1,6 @@
 //! Offered, accepted, declined, expired: every transition, once.
 
+use serde_json::json;
 use shared_context_core::{
     Command, ProjectCommand, handoffs::HandoffState, kv::Revision, memories::Kind,
     reply::ChangesPage,
@@ -198,6 +199,34 @@ fn a_redacted_package_leaves_its_digest() {
     let accepted = accept(&host, OTHER, second.id);
     assert_eq!(accepted.handoff.redacted.unwrap().as_str(), "by mistake");
     assert_eq!(host.project_rows("yd/").len(), 0);
+}
+
+/// A state that did not fit into a package left its steps there, and its redaction missed them.
+#[test]
+fn a_redaction_reaches_the_steps_of_a_state() {
+    let host = project();
+    for nth in 0..24 {
+        let given =
+            [("decision", text(&format!("{nth}: {}", "the bank pays refunds ".repeat(90))))];
+        add(&host, ORCHESTRATOR, memory(Kind::Decision, &format!("Decision {nth}"), &given));
+    }
+    let list = |it: &str| Given::Texts(vec![it.to_owned()]);
+    let given = [
+        ("task_description", text(&"refunds by the bank ".repeat(90))),
+        ("completion_percentage", Given::Number(40)),
+        ("substeps_completed", list("the password is swordfish")),
+    ];
+    let state = add(&host, ORCHESTRATOR, memory(Kind::State, "How far it is", &given));
+    let budget = HandoffKind::Emergency.budget().0;
+    let it = OfferHandoff { budget, ..offer(HandoffKind::Emergency, OTHER) };
+    let made = make(&host, AGENT, it);
+    let package = document(&read(&host, OTHER, made.handoff.id));
+    assert_eq!(package["context_summary"]["current_task_state"], json!([]), "it does not fit");
+    assert_eq!(package["work_products"]["completed"], json!(["the password is swordfish"]));
+    let reason = Line::parse("reason", "held a password").unwrap();
+    let memory = MemoriesCommand::Redact { id: by_id(&state), reason };
+    host.ask_project(ORCHESTRATOR, &Command::Project(ProjectCommand::Memories(memory))).unwrap();
+    assert_eq!(read(&host, OTHER, made.handoff.id).package, None);
 }
 
 /// The reason of a refusal stayed after the redaction, and a reason could repeat what it redacted.

@@ -14,11 +14,22 @@ use crate::{
         rows,
     },
     rounds::stored::StoredRounds,
-    store::{Entry, access::Access},
+    store::Entry,
 };
 
-/// The entries that a packet was made from; `None` for those that do not exist any more.
-pub(super) type Entries = Vec<(Key, Option<Entry>)>;
+/// The entries that a packet was made from.
+pub(super) type Entries = Vec<SourceEntry>;
+
+/// An entry that a packet was made from.
+pub(super) struct SourceEntry {
+    key: Key,
+    /// The entry that has the key now, if one has.
+    current: Option<Entry>,
+    /// True if the entry that the packet was made from was deleted.
+    is_deleted: bool,
+    /// Its last version then, if it is still kept.
+    last: Option<Entry>,
+}
 
 impl<B: Bucket> OpenSession<'_, B> {
     pub(super) fn read_packet(&self, it: &ReadPacket) -> Result<Decision, Error> {
@@ -28,7 +39,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         let version = it.version.unwrap_or(newest);
         let PacketVersion { packet, recipe, revision, created_by, .. } =
             self.kept_version(&head, &address, version)?;
-        let mut entries = self.entries_of(&packet)?;
+        let mut entries = self.entries_of(&packet, revision)?;
         let is_hidden = |it: &Statement| {
             matches!(it.source.origin, Origin::Entry { .. })
                 && !self.sees_source(&it.source, &recipe, &entries)
@@ -42,14 +53,14 @@ impl<B: Bucket> OpenSession<'_, B> {
             && depth != packet.depth
         {
             packet = self.packet_of_depth(&packet, &recipe, depth)?;
-            entries = self.entries_of(&packet)?;
+            entries = self.entries_of(&packet, revision)?;
             layers.extend(packet.layers.iter().filter(|it| !has_layers.contains(it)));
         }
         let verification = match &it.compared {
             Some(document) => Some(packets::verify(document, &packet)?),
             None => None,
         };
-        let mut stale = self.stale_sources(&packet, &recipe, revision, &entries)?;
+        let mut stale = self.stale_sources(&packet, &recipe, &entries)?;
         stale.extend(hides.then(Stale::hidden));
         let mut text = packet.render(it.form);
         match it.layer {
@@ -132,9 +143,9 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
     }
 
-    /// Returns a packet as the caller may see it.
+    /// Returns a packet as the caller may see it, made from what the session holds now.
     pub(super) fn visible(&self, packet: Packet, recipe: &Recipe) -> Result<Packet, Error> {
-        let entries = self.entries_of(&packet)?;
+        let entries = self.entries_of(&packet, self.revision())?;
         self.visible_of(packet, recipe, &entries)
     }
 
@@ -174,11 +185,16 @@ impl<B: Bucket> OpenSession<'_, B> {
         Ok(packets::generate(&recipe, &sources, &about, None, &count)?.packet)
     }
 
-    pub(super) fn entries_of(&self, packet: &Packet) -> Result<Entries, Error> {
+    /// Returns the entries that a packet of revision `written` was made from.
+    pub(super) fn entries_of(&self, packet: &Packet, written: Revision) -> Result<Entries, Error> {
         let mut entries = Vec::new();
         for key in packets::keys(packet) {
-            let entry = self.entry(&key)?;
-            entries.push((key, entry));
+            let current = self.entry(&key)?;
+            let is_deleted = current.as_ref().is_none_or(|it| it.created > written);
+            let mut past = if is_deleted { self.history(&key)? } else { Vec::new() };
+            past.retain(|it| it.entry.created <= written);
+            let last = past.pop().map(|it| it.entry);
+            entries.push(SourceEntry { key, current, is_deleted, last });
         }
         Ok(entries)
     }
@@ -196,12 +212,13 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
     }
 
+    /// Returns true if the caller may read the entry of a key, and the one that had the key before
+    /// if the packet was made from that.
     fn sees_entry(&self, key: &Key, entries: &Entries) -> bool {
-        match of(entries, key) {
-            Some(entry) => self.may_read(entry),
-            // Its lists are gone with it, the session's rules are not.
-            None => self.authorizer.may_read(key, &Access::default()),
-        }
+        entries.iter().find(|it| it.key == *key).is_some_and(|it| {
+            it.current.as_ref().is_none_or(|it| self.may_read(it))
+                && (!it.is_deleted || it.last.as_ref().is_some_and(|it| self.may_read(it)))
+        })
     }
 
     /// Returns what changed in the sources of a packet since it was written.
@@ -209,21 +226,20 @@ impl<B: Bucket> OpenSession<'_, B> {
         &self,
         packet: &Packet,
         recipe: &Recipe,
-        written: Revision,
         entries: &Entries,
     ) -> Result<Vec<Stale>, Error> {
-        let state = |key: &Key| match of(entries, key) {
-            Some(it) if recipe.keys.contains(key) || self.may_read(it) => {
-                if it.is_redacted {
-                    SourceState::Redacted
-                } else if it.created > written {
-                    // Another entry has the key since.
-                    SourceState::Gone
-                } else {
-                    SourceState::Version(it.version)
+        let state = |key: &Key| {
+            let found = entries.iter().find(|it| it.key == *key && !it.is_deleted);
+            match found.and_then(|it| it.current.as_ref()) {
+                Some(it) if recipe.keys.contains(key) || self.may_read(it) => {
+                    if it.is_redacted {
+                        SourceState::Redacted
+                    } else {
+                        SourceState::Version(it.version)
+                    }
                 }
+                _ => SourceState::Gone,
             }
-            _ => SourceState::Gone,
         };
         let is_state = |it: &Statement| matches!(it.source.origin, Origin::State { .. });
         let round = if packet.statements.iter().any(is_state) {
@@ -233,9 +249,4 @@ impl<B: Bucket> OpenSession<'_, B> {
         };
         Ok(packets::stale(packet, &state, round))
     }
-}
-
-/// Returns an entry that a packet was made from, if it exists.
-fn of<'a>(entries: &'a Entries, key: &Key) -> Option<&'a Entry> {
-    entries.iter().find(|it| it.0 == *key)?.1.as_ref()
 }

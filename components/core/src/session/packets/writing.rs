@@ -70,8 +70,8 @@ impl<B: Bucket> OpenSession<'_, B> {
         if *statements != made.statements || *not_included != made.not_included {
             return Ok(false);
         }
-        let entries = self.entries_of(&kept.packet)?;
-        let stale = self.stale_sources(&kept.packet, &kept.recipe, kept.revision, &entries)?;
+        let entries = self.entries_of(&kept.packet, kept.revision)?;
+        let stale = self.stale_sources(&kept.packet, &kept.recipe, &entries)?;
         Ok(stale.is_empty())
     }
 
