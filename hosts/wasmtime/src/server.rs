@@ -169,9 +169,12 @@ impl Server {
     pub async fn start(options: ServerOptions) -> Result<Self, StartError> {
         let ServerOptions { address, removes_expired, maintains_daily, folder, .. } =
             options.clone();
+        let bound = bind(address).map_err(|it| not_bound(address, &it));
+        // A folder in use is the better reason, but none is created in vain.
+        let bound = if folder.exists() { bound } else { Ok(bound?) };
         let opened = tokio::task::spawn_blocking(move || open(&options)).await;
         let (shared, admin_key) = opened.map_err(|it| StartError::new(it.to_string()))??;
-        let listener = listen(address).map_err(|it| not_bound(address, &it))?;
+        let listener = bound?.listen(BACKLOG).map_err(|it| not_bound(address, &it))?;
         let address = listener.local_addr().map_err(|it| not_bound(address, &it))?;
         // The file is only a hint, and a full disk has no room for it.
         if let Err(error) = ServerFile::write(&folder, &url(address)) {
@@ -258,8 +261,8 @@ fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
     Ok((shared, admin_key))
 }
 
-/// Listens on `address`.
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+/// Returns a socket of `address` that does not listen yet.
+fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
@@ -268,7 +271,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    socket.listen(BACKLOG)
+    Ok(socket)
 }
 
 /// Serves connections until `stopped` fires, then lets them finish.

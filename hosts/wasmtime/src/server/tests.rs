@@ -92,13 +92,19 @@ async fn a_port_in_use_is_named_and_unlocks_the_folder() {
     assert!(rejected.contains(&format!("port {}", address.port())), "{rejected}");
     assert!(rejected.contains("choose another port"), "{rejected}");
     Server::start(options(folder.path())).await.unwrap().stop().await;
+    // A data folder with keys once stayed behind.
+    let new = folder.path().join("new");
+    let taken = ServerOptions { address, ..options(&new) };
+    let rejected = Server::start(taken).await.unwrap_err().to_string();
+    assert!(rejected.contains("choose another port"), "{rejected}");
+    assert!(!new.exists());
 }
 
 /// The system once queued 128 connections until they were accepted, and dropped the first
 /// packet of further ones. In a flood one client in a hundred waited a second longer.
 #[tokio::test]
 async fn many_can_connect_before_one_is_accepted() {
-    let listener = listen(LOOPBACK).unwrap();
+    let listener = bind(LOOPBACK).unwrap().listen(BACKLOG).unwrap();
     let (address, at_most) = (listener.local_addr().unwrap(), Duration::from_millis(500));
     let connect = |_| Client::connect_timeout(&address, at_most);
     let connected = (0..300).map(connect).collect::<Result<Vec<_>, _>>();
