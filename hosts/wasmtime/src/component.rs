@@ -13,21 +13,21 @@ use wasmtime::{
     component::{self, ComponentExportIndex, InstancePre, Linker},
 };
 
+pub use self::interfaces::Interface;
 use self::{
+    interfaces::Indices,
     setup::{config, tick},
     warm::{Running, Waiting},
 };
 use crate::{
     Caller, ComponentOptions, Effect, Failure, Host, Reply, StartError, State,
-    bindings::{
-        SharedContext, SharedContextIndices, exports::shared_context::core::tool,
-        shared_context::core::types,
-    },
+    bindings::{SharedContext, exports::shared_context::core::tool, shared_context::core::types},
     failures,
     options::{COMPONENT, MODULES, TABLE_ELEMENTS_MAX},
     slots::{Slot, Slots},
 };
 
+mod interfaces;
 mod setup;
 #[cfg(test)]
 mod tests;
@@ -42,8 +42,7 @@ pub struct Component {
 struct Inner {
     engine: Engine,
     pre: InstancePre<State>,
-    /// The indices of all exports. Looking them up costs more than one call.
-    exports: SharedContextIndices,
+    indices: Indices,
     /// The index of the export that serves nearly every request, and of the one for expired entries.
     invoke: ComponentExportIndex,
     wake: ComponentExportIndex,
@@ -88,7 +87,7 @@ impl Component {
         SharedContext::add_to_linker::<_, component::HasSelf<_>>(&mut linker, |it| it)
             .map_err(started)?;
         let pre = linker.instantiate_pre(&component).map_err(started)?;
-        let exports = SharedContextIndices::new(&pre).map_err(started)?;
+        let indices = Indices::new(&pre).map_err(started)?;
         let tool = component.get_export_index(None, TOOL);
         let function = |name| component.get_export_index(Some(tool.as_ref()?), name);
         let Some((invoke, wake)) = function("invoke").zip(function("wake")) else {
@@ -100,7 +99,7 @@ impl Component {
         let processors = processors.saturating_sub(1).max(1);
         let inner = Inner {
             pre,
-            exports,
+            indices,
             invoke,
             wake,
             options: options.clone(),
@@ -141,15 +140,15 @@ impl Component {
         self.instance_for(scope, host)?.wake(scope)
     }
 
-    /// Calls a function of the typed interfaces, in a fresh instance.
+    /// Calls functions of the typed interface `I`, in a fresh instance.
     ///
     /// # Errors
     ///
     /// The function's errors; `INTERNAL` if the component was stopped.
-    pub fn call<T>(
+    pub fn call<I: Interface, T>(
         &self,
         host: &Host,
-        call: impl FnOnce(&SharedContext, &mut Store<State>) -> Called<T>,
+        call: impl FnOnce(&I, &mut Store<State>) -> Called<T>,
     ) -> Result<T, Failure> {
         self.instance(host)?.call(call)
     }
@@ -276,23 +275,19 @@ impl Instance {
         })
     }
 
-    /// Does what [`Component::call`] does, in this instance. The functions are looked up at its first
-    /// call, which takes longer than most calls.
+    /// Does what [`Component::call`] does, in this instance.
     ///
     /// # Errors
     ///
     /// As for [`Component::call`].
-    pub fn call<T>(
+    pub fn call<I: Interface, T>(
         &mut self,
-        call: impl FnOnce(&SharedContext, &mut Store<State>) -> Called<T>,
+        call: impl FnOnce(&I, &mut Store<State>) -> Called<T>,
     ) -> Result<T, Failure> {
         let inner = Arc::clone(&self.inner);
-        self.run(None, |Running { guest, typed, store, .. }| {
-            let typed = match typed {
-                Some(it) => it,
-                None => typed.insert(inner.exports.load(&mut *store, guest)?),
-            };
-            call(typed, store)
+        self.run(None, |Running { guest, functions, store, .. }| {
+            let functions = I::find(functions, &inner.indices, guest, store)?;
+            call(functions, store)
         })
     }
 

@@ -22,6 +22,7 @@
 //! };
 //! use shared_context_wasmtime::{
 //!     Caller, Component, ComponentOptions, Host, SystemClock, TracingLog,
+//!     bindings::exports::shared_context::core::store,
 //! };
 //!
 //! type Rows = (Revision, BTreeMap<String, Vec<u8>>);
@@ -76,8 +77,7 @@
 //!
 //! // The typed interfaces: the same operations as functions.
 //! let (caller, value) = ((&Caller::trusted("orchestrator")).into(), "Find the parameter.");
-//! let written = component.call(&host, |guest, store| {
-//!     let entries = guest.shared_context_core_store();
+//! let written = component.call(&host, |entries: &store::Guest, store| {
 //!     entries.call_write(store, "ticket-7", &caller, "scope", value, &Default::default(), None)
 //! })?;
 //! assert_eq!(written.version, 1);
@@ -86,8 +86,8 @@
 //!
 //! # Invariants
 //!
-//! - An instance of the component lives for one request: no data of one session can reach
-//!   another.
+//! - An instance of the component serves requests about one session: no data of one session can
+//!   reach another. Only a program that keeps an [`Instance`] decides itself what it serves.
 //! - A request that takes too long, needs too much memory or fails inside the component is
 //!   an error of that request, never of the process.
 //! - No part of a change is visible outside before the change is durable.
@@ -132,7 +132,7 @@ mod write_lock;
 
 pub use clock::SystemClock;
 #[cfg(feature = "wasm")]
-pub use component::Called;
+pub use component::{Called, Interface};
 pub use component::{Component, Instance};
 pub use engine::Engine;
 pub use error::StartError;

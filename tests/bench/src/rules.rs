@@ -15,7 +15,10 @@ use shared_context_core::{
     port::{Clock, Log, NoTokenizer, Ports},
     time::Timestamp,
 };
-use shared_context_wasmtime::{AuditLog, AuditRecord, Component, ComponentOptions, Host};
+use shared_context_wasmtime::{
+    AuditLog, AuditRecord, Component, ComponentOptions, Host,
+    bindings::exports::shared_context::core::store,
+};
 
 use crate::report::Report;
 
@@ -97,8 +100,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     let mut warm = component.instance(&host)?;
     let read_warm = cpu_micros(2_000, || {
         check(
-            warm.call(|guest, store| {
-                let entries = guest.shared_context_core_store();
+            warm.call(|entries: &store::Guest, store| {
                 entries.call_read(store, "bench", &typed_caller, "findings_summary", None)
             })
             .is_ok(),
@@ -111,8 +113,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     let read_fresh = cpu_micros(500, || {
         check(
             component
-                .call(&host, |guest, store| {
-                    let entries = guest.shared_context_core_store();
+                .call(&host, |entries: &store::Guest, store| {
                     entries.call_read(store, "bench", &typed_caller, "findings_summary", None)
                 })
                 .is_ok(),

@@ -16,7 +16,7 @@ use shared_context_core::{
 use super::*;
 use crate::{
     Cache,
-    bindings::shared_context::core::log::Host as _,
+    bindings::{exports::shared_context::core::store, shared_context::core::log::Host as _},
     log::{AuditLog, AuditRecord},
     options::RECORDS_MAX,
 };
@@ -78,15 +78,15 @@ fn the_typed_functions_answer_as_the_tool_does() {
     let caller = (&Caller::trusted("orchestrator")).into();
     ask(&COMPONENT, &host, WRITE).unwrap();
     let entry = COMPONENT
-        .call(&host, |guest, store| {
-            guest.shared_context_core_store().call_read(store, "s", &caller, "scope", None)
+        .call(&host, |entries: &store::Guest, store| {
+            entries.call_read(store, "s", &caller, "scope", None)
         })
         .unwrap()
         .unwrap();
     assert_eq!((entry.info.version, entry.value.as_str()), (1, "x"));
     let failure = COMPONENT
-        .call(&host, |guest, store| {
-            guest.shared_context_core_store().call_read(store, "s", &caller, "absent", None)
+        .call(&host, |entries: &store::Guest, store| {
+            entries.call_read(store, "s", &caller, "absent", None)
         })
         .unwrap_err();
     assert_eq!(failure.code, "KEY_NOT_FOUND");

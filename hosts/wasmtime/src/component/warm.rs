@@ -19,7 +19,8 @@ use std::{
 
 use wasmtime::{Store, component};
 
-use crate::{State, bindings::SharedContext};
+use super::interfaces::Functions;
+use crate::State;
 
 /// The memory limit of an instance that waits: four times what a short request needs.
 const MEMORY_BYTES_MAX: usize = 2 << 20;
@@ -32,8 +33,7 @@ const IDLE_MAX: Duration = Duration::from_secs(5);
 /// An instance without its slot.
 pub(super) struct Running {
     pub(super) guest: component::Instance,
-    /// The functions of the typed interfaces, once one of them was called.
-    pub(super) typed: Option<SharedContext>,
+    pub(super) functions: Functions,
     pub(super) store: Store<State>,
     /// True if it was stopped in the middle of a request, or was asked about another scope.
     pub(super) is_spent: bool,
@@ -44,7 +44,7 @@ pub(super) struct Running {
 impl Running {
     pub(super) fn new(guest: component::Instance, store: Store<State>) -> Self {
         let since = Instant::now();
-        Self { guest, typed: None, store, is_spent: false, requests: 0, since }
+        Self { guest, functions: Functions::default(), store, is_spent: false, requests: 0, since }
     }
 
     /// Returns true if it may serve a further request of its scope.

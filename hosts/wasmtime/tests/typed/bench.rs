@@ -4,13 +4,13 @@ use std::{fmt::Debug, sync::LazyLock};
 
 use serde_json::{Value, json};
 use shared_context_core::{ScopeKind, memory_kv::MemoryKv, port::Clock, time::Timestamp};
+pub(crate) use shared_context_wasmtime::bindings::exports::shared_context::core as wit;
 use shared_context_wasmtime::{
     AuditLog, AuditRecord, Caller, Component, ComponentOptions, Failure, Host,
-    bindings::{
-        exports::shared_context::core::store::{WriteOptions, Written},
-        shared_context::core::types,
-    },
+    bindings::shared_context::core::types,
 };
+
+use self::wit::store::{WriteOptions, Written};
 
 /// The time of every request.
 pub(crate) const NOW_MS: u64 = 1_771_597_800_000;
@@ -44,42 +44,12 @@ macro_rules! call_in {
     ($session:expr, $bench:expr,
      $interface:ident.$function:ident($who:expr $(, $argument:expr)* $(,)?)) => {{
         let who = crate::bench::caller($who);
-        crate::bench::COMPONENT.call(&$bench.host, |guest, store| {
-            crate::bench::interfaces::$interface(guest)
-                .$function(store, $session, &who $(, $argument)*)
+        crate::bench::COMPONENT.call(&$bench.host, |it: &crate::bench::wit::$interface::Guest, store| {
+            it.$function(store, $session, &who $(, $argument)*)
         })
     }};
 }
 pub(crate) use call_in;
-
-/// The interfaces by their short names.
-pub(crate) mod interfaces {
-    use shared_context_wasmtime::bindings::{SharedContext, exports::shared_context::core as wit};
-
-    macro_rules! short {
-        ($($short:ident = $long:ident,)*) => {
-            $(pub(crate) fn $short(guest: &SharedContext) -> &wit::$short::Guest {
-                guest.$long()
-            })*
-        };
-    }
-    short! {
-        sessions = shared_context_core_sessions,
-        store = shared_context_core_store,
-        history = shared_context_core_history,
-        snapshots = shared_context_core_snapshots,
-        changes = shared_context_core_changes,
-        compaction = shared_context_core_compaction,
-        context = shared_context_core_context,
-        packets = shared_context_core_packets,
-        prompt = shared_context_core_prompt,
-        rounds = shared_context_core_rounds,
-        projects = shared_context_core_projects,
-        memories = shared_context_core_memories,
-        outline = shared_context_core_outline,
-        handoffs = shared_context_core_handoffs,
-    }
-}
 
 pub(crate) fn caller(participant: &str) -> types::Caller {
     (&Caller::trusted(participant)).into()

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::bench::{Bench, COMPONENT, call, rejected};
+use crate::bench::{Bench, COMPONENT, call, rejected, wit};
 
 #[test]
 fn prompts_are_the_same() {
@@ -47,8 +47,7 @@ fn the_working_memory_as_text_is_the_same() {
 
 #[test]
 fn the_component_describes_the_tool_as_the_library_does() {
-    let described = COMPONENT.call(&Bench::empty().host, |guest, store| {
-        guest.shared_context_core_tool().call_describe(store).map(Ok)
-    });
+    let described = COMPONENT
+        .call(&Bench::empty().host, |it: &wit::tool::Guest, store| it.call_describe(store).map(Ok));
     assert_eq!(described.unwrap(), shared_context_codec::describe());
 }

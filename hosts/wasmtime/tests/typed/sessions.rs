@@ -1,13 +1,10 @@
 //! The interface `sessions`.
 
 use serde_json::{Value, json};
-use shared_context_wasmtime::{
-    Caller, Credential, Failure,
-    bindings::{exports::shared_context::core::store::WriteOptions, shared_context::core::types},
-};
+use shared_context_wasmtime::{Caller, Credential, Failure, bindings::shared_context::core::types};
 
 use crate::{
-    bench::{Bench, COMPONENT, call, call_in, rejected},
+    bench::{Bench, COMPONENT, call, call_in, rejected, wit},
     forms,
 };
 
@@ -74,8 +71,8 @@ fn a_void_credential_is_checked_first() {
     let held = Caller { credential, ..Caller::trusted(AGENT) };
     let held: types::Caller = (&held).into();
     let read = |key: &str| {
-        COMPONENT.call(&it.host, |guest, store| {
-            guest.shared_context_core_store().call_read(store, "typed", &held, key, None)
+        COMPONENT.call(&it.host, |it: &wit::store::Guest, store| {
+            it.call_read(store, "typed", &held, key, None)
         })
     };
     assert_eq!(rejected(read("Scope")).code, "INVALID_KEY");
@@ -101,8 +98,8 @@ fn limited_callers_are_the_same() {
     let list = json!({"action": "list_keys"});
     let typed = |who: &Caller| {
         let who: types::Caller = who.into();
-        COMPONENT.call(&it.host, |guest, store| {
-            guest.shared_context_core_store().call_list_keys(store, "typed", &who, None, None)
+        COMPONENT.call(&it.host, |it: &wit::store::Guest, store| {
+            it.call_list_keys(store, "typed", &who, None, None)
         })
     };
     let keys: Vec<String> =
@@ -111,9 +108,9 @@ fn limited_callers_are_the_same() {
     assert_eq!(json(&inv, list.clone()).unwrap()["keys"][0]["key"], "inv_1");
     assert_eq!(rejected(typed(&malformed)), rejected(json(&malformed, list)));
     let who: types::Caller = (&inv).into();
-    let written = COMPONENT.call(&it.host, |guest, store| {
-        let (tool, options) = (guest.shared_context_core_store(), WriteOptions::default());
-        tool.call_write(store, "typed", &who, "scope", "y", &options, None)
+    let written = COMPONENT.call(&it.host, |it: &wit::store::Guest, store| {
+        let options = WriteOptions::default();
+        it.call_write(store, "typed", &who, "scope", "y", &options, None)
     });
     let request = json!({"action": "write", "key": "scope", "value": "y"});
     let rejection = rejected(written);
