@@ -1,7 +1,12 @@
 //! Commands that build and start the project's own program: the server, the
 //! demonstration.
 
-use std::{ffi::OsString, fs, path::PathBuf, process::Command};
+use std::{
+    ffi::OsString,
+    fs,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
 
 use anyhow::Result;
 
@@ -96,18 +101,55 @@ pub(crate) fn bless(workspace: &Workspace) -> Result<()> {
 
 /// Builds the component and the optimized program, and returns the program.
 pub(crate) fn build(workspace: &Workspace) -> Result<OsString> {
-    component::build(workspace)?;
     let program = workspace.target.join("release").join(PROGRAM);
-    if !program.exists() {
-        console::step("Building the server (the first time about 4 minutes: it holds a compiler)");
+    let is_first = !program.exists();
+    let mut libraries = Background(None);
+    if is_first && !workspace.component().exists() {
+        console::step("Building the component and, meanwhile, the libraries of the server");
+        libraries.start(cargo(workspace).arg("--keep-going"))?;
     }
-    process::run(workspace.cargo().args([
-        "build",
-        "--release",
-        "--package",
-        PACKAGE,
-        "--bin",
-        PROGRAM,
-    ]))?;
+    component::build(workspace)?;
+    if is_first {
+        console::step("Building the server (the first time several minutes: it holds a compiler)");
+        libraries.wait()?;
+    }
+    process::run(&mut cargo(workspace))?;
     Ok(program.into())
+}
+
+/// Returns cargo, as it builds the optimized program.
+fn cargo(workspace: &Workspace) -> Command {
+    let mut cargo = workspace.cargo();
+    cargo.args(["build", "--release", "--package", PACKAGE, "--bin", PROGRAM]);
+    cargo
+}
+
+/// A build of the program that starts before the component is there, without output. It builds
+/// the libraries and then fails, since the program embeds the component. Two builds at once keep the
+/// processors busy: much of each is one crate after the other.
+struct Background(Option<Child>);
+
+impl Background {
+    fn start(&mut self, cargo: &mut Command) -> Result<()> {
+        cargo.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.0 = Some(cargo.spawn()?);
+        Ok(())
+    }
+
+    /// Waits for its end. A fault of it is one of the build that follows, which shows it.
+    fn wait(&mut self) -> Result<()> {
+        if let Some(mut child) = self.0.take() {
+            child.wait()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
 }

@@ -46,6 +46,8 @@ pub(crate) enum Stage {
     Setup,
     /// The component builds, fits its contract and imports nothing else
     Build,
+    /// The program without WebAssembly compiles
+    Native,
     /// Layers, comments, links, sizes of files
     Tidy,
     /// Formatted as rustfmt formats
@@ -103,10 +105,8 @@ impl Stage {
             }
             Self::Tidy => tidy::check(workspace),
             Self::Fmt => process::run(&mut cargo(&["fmt", "--all", "--check"])),
-            Self::Compile => {
-                program::build_native(workspace)?;
-                compile::all(workspace).map(drop)
-            }
+            Self::Native => program::build_native(workspace),
+            Self::Compile => compile::all(workspace).map(drop),
             Self::Clippy => {
                 compile::all(workspace)?.ensure_no_warning()?;
                 lint_libraries(workspace)
@@ -132,10 +132,12 @@ impl Stage {
     /// Returns the stages without which it cannot succeed.
     pub(crate) fn needs(self) -> &'static [Self] {
         match self {
-            Self::Setup | Self::Tidy | Self::Fmt | Self::Deny => &[],
+            Self::Setup | Self::Native | Self::Tidy | Self::Fmt | Self::Deny => &[],
             Self::Build => &[Self::Setup],
             // The crates of the host hold the component.
-            Self::Compile | Self::Apps => &[Self::Setup, Self::Build],
+            Self::Apps => &[Self::Setup, Self::Build],
+            // It puts another program in the place of the one without WebAssembly.
+            Self::Compile => &[Self::Setup, Self::Build, Self::Native],
             Self::Test
             | Self::Doc
             | Self::Spin
@@ -143,7 +145,7 @@ impl Stage {
             | Self::Workers
             | Self::Mcp
             | Self::Kit
-            | Self::Clippy => &[Self::Setup, Self::Build, Self::Compile],
+            | Self::Clippy => &[Self::Setup, Self::Build, Self::Native, Self::Compile],
         }
     }
 
@@ -333,10 +335,10 @@ mod tests {
 
     #[test]
     fn a_stage_brings_what_it_needs() {
-        use Stage::{Build, Compile, Doc, Setup, Spin, Test, Tidy};
+        use Stage::{Build, Compile, Doc, Native, Setup, Spin, Test, Tidy};
 
-        assert_eq!(stages(&[Doc]), [Setup, Build, Compile, Doc]);
-        assert_eq!(stages(&[Spin, Test]), [Setup, Build, Compile, Test, Spin]);
+        assert_eq!(stages(&[Doc]), [Setup, Build, Native, Compile, Doc]);
+        assert_eq!(stages(&[Spin, Test]), [Setup, Build, Native, Compile, Test, Spin]);
         assert_eq!(stages(&[Tidy]), [Tidy]);
     }
 
