@@ -20,7 +20,7 @@
 //! Reading never creates the table. So a session that was never created, or that was
 //! deleted, leaves an empty database.
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet, mem};
 
 use shared_context_core::port::{Change, CommitError, KvError, Revision};
 
@@ -40,15 +40,23 @@ const LAST: char = char::MAX;
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS rows (name TEXT PRIMARY KEY, \
     value BLOB NOT NULL, revision INTEGER, parts INTEGER) WITHOUT ROWID";
-const PUT: &str = "INSERT INTO rows (name, value, revision, parts) VALUES (?1, ?2, ?3, ?4) \
-    ON CONFLICT (name) DO UPDATE SET value = excluded.value, revision = excluded.revision, \
-    parts = excluded.parts";
+/// Writes rows. Between the two parts are the [`PUT_ROW`]s.
+const PUT: [&str; 2] = [
+    "INSERT INTO rows (name, value, revision, parts) VALUES ",
+    " ON CONFLICT (name) DO UPDATE SET value = excluded.value, revision = excluded.revision, \
+     parts = excluded.parts",
+];
+const PUT_ROW: &str = "(?, ?, ?, ?)";
+/// The maximum rows of one statement, which may have 100 values, and the maximum bytes.
+const ROWS_MAX: usize = 24;
+const BYTES_MAX: usize = 1 << 20;
 const GET: &str = "SELECT value, parts FROM rows WHERE name = ?1";
 const SCAN: &str = "SELECT name, value, parts FROM rows \
     WHERE name >= ?1 AND name < ?2 AND name > ?3 AND instr(name, char(1)) = 0 \
     ORDER BY name LIMIT ?4";
 const GET_PARTS: &str = "SELECT value FROM rows WHERE name > ?1 AND name < ?2 ORDER BY name";
-const DELETE: &str = "DELETE FROM rows WHERE name = ?1";
+/// Deletes rows by their names.
+const DELETE: [&str; 2] = ["DELETE FROM rows WHERE name IN (", ")"];
 const DELETE_RANGE: &str = "DELETE FROM rows WHERE name > ?1 AND name < ?2";
 const GET_CARRIER: &str = "SELECT revision, value, parts FROM rows WHERE name = ?1";
 const REVISION: &str = "SELECT revision FROM rows WHERE name = ?1";
@@ -165,6 +173,7 @@ impl<S: Sql> Rows<S> {
             let mut is_written = false;
             // The names whose values this commit made long.
             let mut long = BTreeSet::new();
+            let mut waiting = Waiting::default();
             for change in changes {
                 let is_carrier = |name: &str| name == CARRIER;
                 match change {
@@ -172,65 +181,107 @@ impl<S: Sql> Rows<S> {
                         (is_carried, is_written) =
                             (is_carried || is_carrier(name), is_written || is_carrier(name));
                         let revision = is_carrier(name).then_some(next);
-                        let was_long = may_be_long(name) || long.contains(name.as_str());
-                        self.put(name, value, revision, was_long)?;
+                        if may_be_long(name) || long.contains(name.as_str()) {
+                            self.delete_rest(name, &mut waiting)?;
+                        }
+                        self.put(name, value, revision, &mut waiting)?;
                         if is_long(value) {
                             long.insert(name.as_str());
                         }
                     }
                     Change::Delete(name) => {
                         is_carried &= !is_carrier(name);
-                        self.run(DELETE, &[Value::Text(name)])?;
-                        let was_long = may_be_long(name) || long.contains(name.as_str());
-                        self.delete_rest(name, was_long)?;
+                        self.delete(name, &mut waiting)?;
+                        if may_be_long(name) || long.contains(name.as_str()) {
+                            self.delete_rest(name, &mut waiting)?;
+                        }
                     }
                     Change::DeletePrefix(prefix) => {
                         is_carried &= !CARRIER.starts_with(prefix.as_str());
-                        self.run(DELETE, &[Value::Text(prefix)])?;
+                        self.delete(prefix, &mut waiting)?;
+                        self.execute(&mut waiting)?;
                         let end = format!("{prefix}{LAST}");
                         self.run(DELETE_RANGE, &[Value::Text(prefix), Value::Text(&end)])?;
                     }
                 }
             }
-            match (is_carried, is_written) {
-                (true, true) => Ok(()),
-                (true, false) => {
-                    self.run(SET_REVISION, &[Value::Text(CARRIER), Value::Integer(next.0)])
-                }
-                (false, _) => self.put(REVISION_ROW, &[], Some(next), false),
+            if !is_carried {
+                self.put(REVISION_ROW, &[], Some(next), &mut waiting)?;
             }
+            self.execute(&mut waiting)?;
+            if is_carried && !is_written {
+                self.run(SET_REVISION, &[Value::Text(CARRIER), Value::Integer(next.0)])?;
+            }
+            Ok(())
         })?;
         Ok(BucketState { revision: next, is_carried })
     }
 
-    /// Writes a row, in parts if its value is long.
-    fn put(
+    /// Writes a row, in parts if its value is long, by a statement that may wait.
+    fn put<'c>(
         &self,
-        name: &str,
-        value: &[u8],
+        name: &'c str,
+        value: &'c [u8],
         revision: Option<Revision>,
-        was_long: bool,
+        waiting: &mut Waiting<'c>,
     ) -> Result<(), CommitError> {
-        self.delete_rest(name, was_long)?;
+        if waiting.deleted.contains(&name) {
+            self.execute(waiting)?;
+        }
         let mut parts = value.chunks(PART_BYTES);
         let first = parts.next().unwrap_or_default();
-        let revision = revision.map_or(Value::Null, |it| Value::Integer(it.0));
-        let parted = if is_long(value) { Value::Integer(1) } else { Value::Null };
-        self.run(PUT, &[Value::Text(name), Value::Bytes(first), revision, parted])?;
-        for (number, part) in parts.enumerate() {
-            let name = format!("{name}{PART_MARK}{number:04}");
-            self.run(PUT, &[Value::Text(&name), Value::Bytes(part), Value::Null, Value::Null])?;
+        let is_parted = is_long(value);
+        self.put_row(PutRow { name: name.into(), value: first, revision, is_parted }, waiting)?;
+        for (number, value) in parts.enumerate() {
+            let name = format!("{name}{PART_MARK}{number:04}").into();
+            self.put_row(PutRow { name, value, revision: None, is_parted: false }, waiting)?;
         }
         Ok(())
     }
 
-    /// Deletes the parts after the first of the row `name`, if there may be any.
-    fn delete_rest(&self, name: &str, may_be_long: bool) -> Result<(), CommitError> {
-        if !may_be_long {
-            return Ok(());
+    fn put_row<'c>(&self, row: PutRow<'c>, waiting: &mut Waiting<'c>) -> Result<(), CommitError> {
+        let bytes = waiting.bytes.saturating_add(row.value.len());
+        if waiting.put.len() >= ROWS_MAX || bytes > BYTES_MAX {
+            self.execute(waiting)?;
         }
+        waiting.bytes = waiting.bytes.saturating_add(row.value.len());
+        waiting.put.push(row);
+        Ok(())
+    }
+
+    /// Deletes a row, but for the parts after its first, by a statement that may wait.
+    fn delete<'c>(&self, name: &'c str, waiting: &mut Waiting<'c>) -> Result<(), CommitError> {
+        if waiting.put.iter().any(|it| it.name == name) || waiting.deleted.len() >= ROWS_MAX {
+            self.execute(waiting)?;
+        }
+        waiting.deleted.push(name);
+        Ok(())
+    }
+
+    /// Deletes the parts after the first of the row `name`.
+    fn delete_rest(&self, name: &str, waiting: &mut Waiting<'_>) -> Result<(), CommitError> {
+        self.execute(waiting)?;
         let (begin, end) = part_range(name);
         self.run(DELETE_RANGE, &[Value::Text(&begin), Value::Text(&end)])
+    }
+
+    /// Executes the statements that wait. Their order does not matter: no row is in both.
+    fn execute(&self, waiting: &mut Waiting<'_>) -> Result<(), CommitError> {
+        let Waiting { put, deleted, .. } = mem::take(waiting);
+        if !deleted.is_empty() {
+            let names: Vec<_> = deleted.iter().map(|it| Value::Text(it)).collect();
+            self.run(&statement(DELETE, "?", names.len()), &names)?;
+        }
+        if !put.is_empty() {
+            let cells = put.iter().flat_map(|it| {
+                let revision = it.revision.map_or(Value::Null, |it| Value::Integer(it.0));
+                let parted = if it.is_parted { Value::Integer(1) } else { Value::Null };
+                [Value::Text(&it.name), Value::Bytes(it.value), revision, parted]
+            });
+            let cells: Vec<_> = cells.collect();
+            self.run(&statement(PUT, PUT_ROW, put.len()), &cells)?;
+        }
+        Ok(())
     }
 
     /// Returns the whole value whose first part is `first`.
@@ -250,6 +301,31 @@ impl<S: Sql> Rows<S> {
     fn run(&self, statement: &str, values: &[Value<'_>]) -> Result<(), CommitError> {
         self.sql.query(statement, values).map(drop).map_err(CommitError::Failed)
     }
+}
+
+/// Changes of a commit that one statement each performs: a call of the database costs more than a
+/// row.
+#[derive(Debug, Default)]
+struct Waiting<'c> {
+    put: Vec<PutRow<'c>>,
+    /// The bytes of the values in `put`.
+    bytes: usize,
+    deleted: Vec<&'c str>,
+}
+
+/// A row to write.
+#[derive(Debug)]
+struct PutRow<'c> {
+    name: Cow<'c, str>,
+    value: &'c [u8],
+    revision: Option<Revision>,
+    /// True if further parts follow.
+    is_parted: bool,
+}
+
+/// Returns a statement with `item` repeated `count` times between its two parts.
+fn statement([begin, end]: [&str; 2], item: &str, count: usize) -> String {
+    [begin, &vec![item; count].join(", "), end].concat()
 }
 
 /// Returns true if a value needs more than one part.

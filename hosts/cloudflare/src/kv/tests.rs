@@ -250,6 +250,27 @@ fn cached_rows_are_not_read_again() {
 }
 
 /// A commit whose reply is lost has an unknown outcome: here it had happened.
+/// Each changed row was once a call of the database, of which a write of the session has seven.
+#[test]
+fn a_commit_takes_few_statements() {
+    let database = Database::new();
+    let kv = open(&database);
+    commit(&kv, vec![put("meta", "1"), put("e/1", "x")]);
+    let changes = vec![put("k/a", "x"), put("e/2", "x"), delete("e/1"), put("meta", "2")];
+    // The revision is checked, one row is deleted, three are written.
+    assert_eq!(database.statements(|| drop(commit(&kv, changes))), 3);
+    let many = (0..100).map(|nth| put(&format!("k/{nth:03}"), "x")).collect();
+    assert_eq!(database.statements(|| drop(commit(&kv, many))), 7);
+    assert_eq!(all(&kv).len(), 103);
+    // One name in two changes has the value of the last.
+    commit(&kv, vec![put("k/a", "1"), delete("k/a"), put("k/a", "2"), delete("e/2")]);
+    commit(&kv, vec![delete("k/000"), put("k/000", "3"), put("k/001", "4"), delete("k/001")]);
+    let bucket = open(&database).open("a").unwrap();
+    let value = |row: &str| bucket.get(row).unwrap().map(|it| String::from_utf8(it).unwrap());
+    assert_eq!((value("k/a").as_deref(), value("e/2")), (Some("2"), None));
+    assert_eq!((value("k/000").as_deref(), value("k/001")), (Some("3"), None));
+}
+
 #[test]
 fn storage_is_read_again_after_a_failed_commit() {
     let database = Database::new();
