@@ -123,11 +123,10 @@ pub fn unknown_member(whose: &str, name: &str, known: &[&str]) -> String {
 
 /// Describes a value of another type than expected.
 fn wrong_type(whose: &str, sent: &str, expected: &str) -> String {
-    let has_number = sent.starts_with("integer ") || sent.starts_with("floating point ");
     let must_be = match expected {
         "a string" | "string" => "text",
-        // Text in its place is no question of the range, which a member may have narrower.
-        "u32" if !has_number => "a whole number",
+        // Only a whole number can be out of the range, which a member may have narrower.
+        "u32" if !sent.starts_with("integer ") => "a whole number",
         "u32" => "a whole number from 0 to 4294967295",
         "u64" if is_over_u64(sent) => {
             return format!("{whose} must be a whole number of at most {}; it is larger", u64::MAX);
@@ -144,7 +143,7 @@ fn wrong_type(whose: &str, sent: &str, expected: &str) -> String {
         "map" => "an object".to_owned(),
         "sequence" => "a list".to_owned(),
         "null" => "null".to_owned(),
-        _ => match sent.split_once(' ') {
+        _ => match sent.strip_prefix("floating ").unwrap_or(sent).split_once(' ') {
             Some(("string", _)) => "text".to_owned(),
             Some((_, shown)) => shorten(&shown.replace('`', ""), SHOWN_CHARS_MAX),
             None => sent.to_owned(),
@@ -209,6 +208,11 @@ mod tests {
             (
                 "key: invalid type: string \"a, expected b\", expected u32 at line 1 column 5",
                 "key must be a whole number, not text",
+            ),
+            // The message was once "not point 40.5", with a range that the member does not have.
+            (
+                "reduction_percent: invalid type: floating point `40.5`, expected u32 at line 1 column 5",
+                "reduction_percent must be a whole number, not 40.5",
             ),
             (
                 "?: EOF while parsing a string at line 1 column 5",

@@ -119,6 +119,7 @@ pub(crate) fn assemble(it: AssembleInput) -> Result<Command, Error> {
     let defaults = Rules::default();
     let window = it.window.map(|it| {
         let window = it.window_tokens.map_or(WINDOW_TOKENS_DEFAULT, Tokens);
+        WindowPlan::check_window("window.window_tokens", window)?;
         let plan = WindowPlan::new(window, &Allocation::default())?;
         Ok::<_, Error>((plan, Tokens(it.used_tokens.unwrap_or(0))))
     });

@@ -294,7 +294,7 @@ impl Sample {
     pub fn new(text: String, encoding: Option<&str>) -> Result<Self, Error> {
         if text.len() > SAMPLE_BYTES_MAX {
             return Err(Error::malformed(format!(
-                "text has {} bytes, at most {SAMPLE_BYTES_MAX} are counted; a part of it shows the \
+                "sample has {} bytes, at most {SAMPLE_BYTES_MAX} are counted; a part of it shows the \
                  error as well",
                 text.len()
             )));
@@ -364,7 +364,7 @@ mod tests {
         let sample = |bytes, encoding| Sample::new("x".repeat(bytes), encoding);
         assert!(sample(SAMPLE_BYTES_MAX, Some("o200k_base")).is_ok());
         let error = sample(SAMPLE_BYTES_MAX + 1, None).unwrap_err().to_string();
-        assert!(error.starts_with("text has 65537 bytes"), "{error}");
+        assert!(error.starts_with("sample has 65537 bytes"), "{error}");
         for name in ["", "approximate", "O200K"] {
             let error = sample(1, Some(name)).unwrap_err().to_string();
             assert!(error.starts_with("encoding must be"), "{error}");

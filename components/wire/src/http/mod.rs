@@ -445,7 +445,7 @@ fn too_large(endpoint: Endpoint, headers: &HeaderMap) -> Failure {
         }
         Endpoint::CallTool => {
             "an entry is far smaller: store the conclusion, not the material; the same request as \
-             POST …/context/assemble may have 2 MiB"
+             POST …/context/… may have 2 MiB"
         }
         _ => "an entry is far smaller: store the conclusion, not the material",
     };
