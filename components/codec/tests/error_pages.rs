@@ -103,7 +103,7 @@ fn of_sessions() -> Vec<Error> {
                       that is no longer needed"
                 .to_owned(),
         },
-        Error::BudgetTooSmall { limit: "tokens", needed: 1_840 },
+        Error::BudgetTooSmall { limit: "tokens", needed: 1_840, over: 340 },
         Error::TargetUnreachable { target: Tokens(8_000), needed: Tokens(9_120) },
         Error::EnvelopeLimit {
             message: "200 reports of missing context are open, at most 200 may be; answer some of \

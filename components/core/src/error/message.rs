@@ -221,10 +221,10 @@ impl fmt::Display for Error {
                 "value looks as if it held {kind}, which this session does not store; \
                  write a role, a record id or a reference instead"
             ),
-            Self::BudgetTooSmall { limit, needed } => write!(
+            Self::BudgetTooSmall { limit, needed, over } => write!(
                 f,
-                "what is always shown needs a budget of {needed} {limit} or more; raise it, or shorten \
-                 the task or summary and pin fewer items"
+                "what is always shown needs a budget of {needed} {limit} or more and is over by \
+                 {over}; raise it, shorten the task or summary, pin fewer items, or compact them"
             ),
             Self::TargetUnreachable { target, needed } => write!(
                 f,

@@ -319,6 +319,8 @@ pub enum Error {
         limit: &'static str,
         /// The least that the limit must be.
         needed: u64,
+        /// By how much that is over the limit.
+        over: u64,
     },
     /// What a compaction must keep is over its target.
     TargetUnreachable {

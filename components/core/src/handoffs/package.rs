@@ -85,9 +85,11 @@ pub(crate) fn write(
     let budget = Budget { bytes: Some(PACKAGE_BYTES_MAX), ..Budget::of(offer.budget) };
     let mut meter = Meter::new(budget);
     let needed = fit::size(&canonical_text(&Value::Object(document.clone())));
-    meter
-        .take(needed)
-        .map_err(|it| Error::BudgetTooSmall { limit: it.limit.as_str(), needed: it.needs })?;
+    meter.take(needed).map_err(|it| Error::BudgetTooSmall {
+        limit: it.limit.as_str(),
+        needed: it.needs,
+        over: it.needs.saturating_sub(it.left),
+    })?;
 
     let mut pieces = Vec::new();
     material::texts(&mut pieces, &offer.texts);

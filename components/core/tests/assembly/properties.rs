@@ -129,9 +129,10 @@ proptest! {
         for rules in [&rules, &rules, &other, &other] {
             let it = match request(&previous, rules) {
                 Ok(it) => it,
-                Err(Error::BudgetTooSmall { limit, needed }) => {
+                Err(Error::BudgetTooSmall { limit, needed, over }) => {
                     let name = |limit: Limit| limit.as_str() == limit.as_str();
                     prop_assert!(Limit::ALL.into_iter().any(name) && needed > 0 && !limit.is_empty());
+                    prop_assert!((1..=needed).contains(&over));
                     continue;
                 }
                 Err(error) => return Err(TestCaseError::fail(error.to_string())),

@@ -308,5 +308,6 @@ fn too_small(overrun: &Overrun, needed: Size, budget: &Budget) -> Error {
         Limit::Bytes => needed.bytes,
         Limit::Items => needed.items.into(),
     };
-    Error::BudgetTooSmall { limit: overrun.limit.as_str(), needed }
+    let over = overrun.needs.saturating_sub(overrun.left);
+    Error::BudgetTooSmall { limit: overrun.limit.as_str(), needed, over }
 }

@@ -91,6 +91,7 @@ pub(super) fn write(
         return Err(Error::BudgetTooSmall {
             limit: Limit::Tokens.as_str(),
             needed: needs.0.into(),
+            over: needs.minus(budget).0.into(),
         });
     }
     let mut unlisted: u32 = 0;
@@ -139,6 +140,7 @@ pub(super) fn write(
             return Err(Error::BudgetTooSmall {
                 limit: Limit::Tokens.as_str(),
                 needed: tokens.0.into(),
+                over: tokens.minus(budget).0.into(),
             });
         }
         tokens = draft.tokens(count)?;
