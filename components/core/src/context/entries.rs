@@ -2,11 +2,17 @@
 
 use crate::{
     item::{Authority, Item, Kind, ListedKind},
+    key::Key,
     store::Entry,
 };
 
 /// The prefix of the ids of items that are values of entries.
-const PREFIX: &str = "entry:";
+pub(crate) const PREFIX: &str = "entry:";
+
+/// Returns the key of the entry whose value is the item with this id; `None` for other items.
+pub(crate) fn key(id: &str) -> Option<Key> {
+    Key::parse(id.strip_prefix(PREFIX)?).ok()
+}
 
 /// Returns the value of an entry as an item.
 pub(crate) fn item(entry: &Entry, value: String) -> Item {

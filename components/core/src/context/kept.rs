@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{
     assembly::{Assembly, ENVELOPE_FORMAT, Heading, Request},
     compacted::COMPACTION_FORMAT,
+    entries,
     kinds::{MissingKind, Place, Target},
 };
 use crate::{
@@ -317,6 +318,14 @@ impl KeptEnvelope {
     pub fn is_of_compaction(&self) -> bool {
         let value: Value = serde_json::from_slice(self.head.as_bytes()).unwrap_or_default();
         value.pointer("/format").and_then(Value::as_str) == Some(COMPACTION_FORMAT)
+    }
+
+    /// Returns true if a candidate is the value of an entry that `is_one` accepts.
+    pub(crate) fn has_entry(&self, is_one: impl Fn(&Key) -> bool) -> bool {
+        let value: Value = serde_json::from_slice(self.head.as_bytes()).unwrap_or_default();
+        let items = value.pointer("/items").and_then(Value::as_array).into_iter().flatten();
+        let mut ids = items.filter_map(|it| it.pointer("/id")?.as_str());
+        ids.any(|id| entries::key(id).is_some_and(|it| is_one(&it)))
     }
 
     /// Returns its id.

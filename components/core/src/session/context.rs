@@ -172,11 +172,15 @@ impl<B: Bucket> OpenSession<'_, B> {
         Ok(Candidates { items, sent, entries: taken })
     }
 
-    /// Returns an envelope that the caller may read: its own, or any if it is not an agent.
+    /// Returns an envelope that the caller may read: its own, or any if it is not an agent, without
+    /// an entry that its credential hides.
     pub(super) fn own_envelope(&self, id: KeptId) -> Result<KeptEnvelope, Error> {
         let envelope = self.kept().envelope(id)?;
         let caller = &self.caller.participant;
-        if caller.role() == Role::Agent && envelope.created_by != *caller {
+        let keys = self.caller.keys();
+        if (caller.role() == Role::Agent && envelope.created_by != *caller)
+            || (!keys.is_every_key() && envelope.has_entry(|it| !keys.has(it)))
+        {
             return Err(Error::EnvelopeNotFound { id: id.to_string() });
         }
         Ok(envelope)

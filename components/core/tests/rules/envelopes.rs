@@ -4,14 +4,15 @@ use shared_context_core::{
     CloseRound, Code, Command, Config, ContextCommand, ContextReply, Reply, RequestId,
     RoundsCommand,
     context::{
-        AnswerMissing, AssembleContext, ReportMissing,
+        AnswerMissing, AssembleContext, RecordInjection, ReportMissing,
         assembly::Rules,
         kept::{Content, KeptId},
-        kinds::MissingKind,
+        kinds::{MissingKind, Place, Target},
     },
+    pattern::KeyPattern,
 };
 
-use crate::{ORCHESTRATOR, ask, error_code, session};
+use crate::{ORCHESTRATOR, ask, error_code, session, write};
 
 /// A subagent with a credential for all keys.
 const WHOLE: &str = "subagent:a";
@@ -70,4 +71,54 @@ fn a_limited_credential_gets_no_report_of_another_by_a_retry() {
     let first = ask(&host, WHOLE, &answer);
     assert_eq!(ask(&host, WHOLE, &answer).reply, first.reply);
     assert_eq!(error_code(&host, LIMITED, &answer), Code::MissingNotFound);
+}
+
+/// A credential for some keys once saw the ids, tokens and digests of all entries in an envelope that
+/// the same participant had kept with a credential for all keys.
+#[test]
+fn an_envelope_with_a_hidden_entry_does_not_exist() {
+    let host = session(Config::default());
+    write(&host, "scope", "The retry limit.");
+    let assemble = |entries: &str| {
+        ContextCommand::Assemble(Box::new(AssembleContext {
+            task: "lunch?".to_owned(),
+            items: Vec::new(),
+            uncounted: Vec::new(),
+            entries: Some(KeyPattern::parse(entries).unwrap()),
+            has_round_state: false,
+            rules: Rules::default(),
+            previous: None,
+            keeps: true,
+        }))
+    };
+    ask(&host, WHOLE, &Command::Context(assemble("*")));
+    write(&host, "secret_plan", "Retry for ever.");
+    ask(&host, WHOLE, &Command::Context(assemble("*")));
+
+    let (visible, hidden) = (KeptId::envelope(1), KeptId::envelope(2));
+    let reads = |envelope| {
+        let injection = RecordInjection { envelope, place: Place::UiPanel, target: Target::Model };
+        let report = ReportMissing {
+            kind: MissingKind::Question,
+            text: "Why?".to_owned(),
+            envelope: Some(envelope),
+        };
+        let ContextCommand::Assemble(mut after) = assemble("scope") else { panic!() };
+        after.previous = Some(envelope);
+        [
+            ContextCommand::ReadEnvelope(envelope),
+            ContextCommand::ExportEvidence(envelope),
+            ContextCommand::RecordInjection(injection),
+            ContextCommand::ReportMissing(report),
+            ContextCommand::Assemble(after),
+        ]
+    };
+    for command in reads(hidden) {
+        let command = Command::Context(command);
+        assert_eq!(error_code(&host, LIMITED, &command), Code::EnvelopeNotFound, "{command:?}");
+        ask(&host, WHOLE, &command);
+    }
+    for command in reads(visible) {
+        ask(&host, LIMITED, &Command::Context(command));
+    }
 }

@@ -21,7 +21,7 @@ use shared_context_core::{
 
 use super::{
     context::Made,
-    state::{Model, is_limited, name, participant, sees_all},
+    state::{Model, is_granted, is_limited, name, participant, sees_all},
 };
 
 /// The bytes of a part besides its texts, in a document.
@@ -32,6 +32,14 @@ const PART_BYTES: u64 = 320;
 pub(super) struct Seen {
     envelope: KeptEnvelope,
     is_kept: bool,
+}
+
+/// Returns the keys of the entries that an envelope has as items.
+fn keys(it: &KeptEnvelope) -> Vec<Key> {
+    let head: serde_json::Value = serde_json::from_str(&it.head).unwrap();
+    let items = head["items"].as_array().unwrap();
+    let ids = items.iter().filter_map(|it| it["id"].as_str()?.strip_prefix("entry:"));
+    ids.filter_map(|it| Key::parse(it).ok()).collect()
 }
 
 /// The candidates of an assembly, and the entry that each is the value of.
@@ -202,11 +210,13 @@ impl Model {
     }
 
     /// Returns an envelope for `who`: without the texts of entries that it may not read now, and
-    /// without the state of a round for a credential that is limited to some keys.
+    /// without the state of a round for a credential that is limited to some keys. For such a
+    /// credential, an envelope with another entry does not exist.
     pub(super) fn envelope_for(&self, who: &str, id: KeptId) -> Result<Seen, Code> {
         let found = self.context.envelopes.iter().find(|it| it.number == id.number);
         let is_own = |it: &&KeptEnvelope| it.created_by == participant(who);
         let found = found.filter(|it| sees_all(name(who)) || is_own(it));
+        let found = found.filter(|it| keys(it).iter().all(|it| is_granted(who, it)));
         let mut envelope = found.ok_or(Code::EnvelopeNotFound)?.clone();
         withhold(&mut envelope, |it| match (&it.entry, &it.item) {
             _ if who == "admin" => false,
