@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::entries;
 use crate::order::set;
 
 /// The shortest name that is looked for, in characters.
@@ -30,9 +31,9 @@ impl Task {
     }
 
     /// Returns true if the task names an item: by its id, or by what follows the last `/` of it,
-    /// as whole words in any case.
+    /// as whole words in any case. An entry is named by its key.
     pub fn names(&self, id: &str) -> bool {
-        let id = id.to_lowercase();
+        let id = id.strip_prefix(entries::PREFIX).unwrap_or(id).to_lowercase();
         let last = id.rsplit('/').next().filter(|it| *it != id);
         [Some(id.as_str()), last].into_iter().flatten().any(|name| {
             let is_long = name.chars().nth(NAME_CHARS_MIN.saturating_sub(1)).is_some();
@@ -101,10 +102,22 @@ mod tests {
             "auth",
             "the login in",
             "src/auth/",
+            "entry:auth",
         ] {
             assert!(task.names(id), "{id}");
         }
-        for id in ["", "/", "py", "src/in", "handler.py", "logi", "pi.rs", "api.rsx"] {
+        for id in [
+            "",
+            "/",
+            "py",
+            "entry:py",
+            "entry:login.x",
+            "src/in",
+            "handler.py",
+            "logi",
+            "pi.rs",
+            "api.rsx",
+        ] {
             assert!(!task.names(id), "{id}");
         }
     }

@@ -100,7 +100,7 @@ impl<B: Bucket> OpenSession<'_, B> {
                          or leave previous out"
                     )));
                 }
-                Previous::of_envelope(&envelope.head)
+                Previous::of_envelope(&envelope.head, &envelope.open)
             }
             None => Previous::default(),
         };

@@ -5,6 +5,7 @@
 mod examples;
 mod order;
 mod properties;
+mod shown;
 
 use shared_context_core::{
     Error,
@@ -66,7 +67,7 @@ fn envelope(task: &str, items: &[Item], rules: &Rules, assembly: &Assembly) -> S
 }
 
 fn previous(task: &str, items: &[Item], rules: &Rules, assembly: &Assembly) -> Previous {
-    Previous::of_envelope(&envelope(task, items, rules, assembly))
+    Previous::of_envelope(&envelope(task, items, rules, assembly), &assembly.open)
 }
 
 /// Returns the ids of the selected items in the order of the text, and the reasons of the others.

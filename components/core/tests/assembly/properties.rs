@@ -78,6 +78,21 @@ fn rules() -> impl Strategy<Value = Rules> {
         })
 }
 
+/// The reasons for which even what is always shown is left out.
+const SPREADS: [Reason; 4] =
+    [Reason::NotVisible, Reason::Expired, Reason::DigestMismatch, Reason::Pruned];
+
+/// Returns true if the item is pinned, an instruction, or the last message of the user.
+fn is_always_shown(items: &[Item], rules: &Rules, place: usize) -> bool {
+    let is_of =
+        |it: &Item, kinds: &[ListedKind]| kinds.iter().any(|kind| it.kind == Kind::Listed(*kind));
+    let item = &items[place];
+    let last = items.iter().rposition(|it| is_of(it, &[ListedKind::UserMessage]));
+    let instructions =
+        [ListedKind::SystemPrompt, ListedKind::DeveloperInstruction, ListedKind::PolicyNote];
+    last == Some(place) || is_of(item, &instructions) || rules.pinned.contains(&item.id)
+}
+
 /// Validates an assembly against what holds for all.
 fn check_assembly(
     task: &str,
@@ -87,6 +102,7 @@ fn check_assembly(
 ) -> Result<(), TestCaseError> {
     let places: Vec<usize> = it.blocks.iter().filter_map(|it| it.place).collect();
     let selected: BTreeSet<usize> = places.iter().copied().collect();
+    let it_of = |place: usize| &it.candidates[place];
     prop_assert_eq!(selected.len(), places.len(), "nothing is shown twice");
     prop_assert_eq!(it.candidates.len(), items.len());
     for (place, (item, candidate)) in items.iter().zip(&it.candidates).enumerate() {
@@ -96,6 +112,20 @@ fn check_assembly(
             prop_assert!(!rules.pruned.contains(&item.id));
             let pair = item.pair.as_ref().and_then(|id| items.iter().position(|it| it.id == *id));
             prop_assert!(pair.is_none_or(|it| selected.contains(&it)), "pairs stay together");
+        }
+        if let Some(omission) = &candidate.omission {
+            prop_assert!(
+                SPREADS.contains(&omission.reason) || !is_always_shown(items, rules, place),
+                "{} {omission:?}",
+                item.id
+            );
+            let is_replaced = matches!(omission.reason, Reason::Superseded | Reason::DuplicateOf);
+            let other = items.iter().position(|it| omission.other.as_ref() == Some(&it.id));
+            let other = other.and_then(|it| it_of(it).omission.as_ref());
+            if is_replaced && let Some(other) = other {
+                let screened = [&SPREADS[..], &[Reason::TooOld]].concat();
+                prop_assert!(!screened.contains(&other.reason), "{} {other:?}", item.id);
+            }
         }
     }
     prop_assert!(it.used.tokens <= rules.budget.usable());
@@ -142,7 +172,7 @@ proptest! {
             let document = envelope(&task, &items, rules, &it);
             let value: serde_json::Value = serde_json::from_str(&document).unwrap();
             prop_assert_eq!(serde_jcs::to_string(&value).unwrap(), document.as_str());
-            previous = Previous::of_envelope(&document);
+            previous = Previous::of_envelope(&document, &it.open);
             prop_assert_eq!(previous.blocks.len(), it.blocks.len());
         }
     }

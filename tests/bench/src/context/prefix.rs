@@ -51,7 +51,7 @@ fn reused(tokens: u32) -> Result<(f64, f64)> {
         };
         let (assembly, envelope) = assembled(&previous)?;
         stable += f64::from(assembly.reused_prefix.0) / f64::from(assembly.used.tokens.0);
-        previous = Previous::of_envelope(&envelope);
+        previous = Previous::of_envelope(&envelope, &assembly.open);
         let (fresh, _) = assembled(&Previous::default())?;
         let blocks = by_rank(&fresh);
         let same = blocks.iter().zip(&before).take_while(|(it, before)| it == before);

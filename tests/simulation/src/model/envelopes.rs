@@ -138,7 +138,7 @@ impl Model {
                 if envelope.is_of_compaction() {
                     return Err(Code::MalformedRequest);
                 }
-                Previous::of_envelope(&envelope.head)
+                Previous::of_envelope(&envelope.head, &envelope.open)
             }
             None => Previous::default(),
         };

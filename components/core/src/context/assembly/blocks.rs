@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Format, PreviousBlock, Request, Segment};
+use super::{Format, Previous, Request, Segment};
 use crate::{
     Error,
     budget::Size,
@@ -55,6 +55,16 @@ pub(super) struct Written {
     pub(super) text: String,
     pub(super) blocks: Vec<Block>,
     pub(super) close: String,
+}
+
+impl Written {
+    /// Returns the tokens of the blocks at the beginning that are the same as before. After another
+    /// opening there are none: no prompt cache holds what follows a difference.
+    pub(super) fn reused(&self, previous: &Previous) -> Tokens {
+        let before = previous.blocks.iter().filter(|_| self.open == previous.open);
+        let same = self.blocks.iter().zip(before).take_while(|(it, old)| it.digest == old.digest);
+        same.fold(Tokens(0), |sum, (it, _)| sum.plus(it.tokens))
+    }
 }
 
 impl<'a> Frame<'a> {
@@ -192,12 +202,6 @@ fn line_head(item: &Item) -> String {
     let facts: Vec<&str> = kind.into_iter().chain(authority).collect();
     let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
     format!("{}{facts}: `", item.id)
-}
-
-/// Returns the tokens of the blocks at the beginning that are the same as before.
-pub(super) fn reused(blocks: &[Block], previous: &[PreviousBlock]) -> Tokens {
-    let same = blocks.iter().zip(previous).take_while(|(it, before)| it.digest == before.digest);
-    same.fold(Tokens(0), |sum, (it, _)| sum.plus(it.tokens))
 }
 
 /// Returns the name of a tag that no text of the items closes. It reads each text once.

@@ -285,8 +285,9 @@ fn write_texts<'a>(json: &mut Writer, name: &str, texts: impl Iterator<Item = &'
 }
 
 impl Previous {
-    /// Returns what a later assembly needs of an envelope; nothing if the text is no envelope.
-    pub fn of_envelope(envelope: &str) -> Self {
+    /// Returns what a later assembly needs of an envelope, and of what stands before the blocks of
+    /// its text; no blocks if `envelope` is none.
+    pub fn of_envelope(envelope: &str, open: &str) -> Self {
         let value: Value = serde_json::from_slice(envelope.as_bytes()).unwrap_or_default();
         let list = |path| value.pointer(path).and_then(Value::as_array).into_iter().flatten();
         let text = |value: &Value, path| value.pointer(path)?.as_str().map(str::to_owned);
@@ -299,6 +300,7 @@ impl Previous {
         let tokens = |path| value.pointer(path).and_then(Value::as_u64).unwrap_or(0);
         let usable = tokens("/budget/tokens").saturating_sub(tokens("/budget/reserved"));
         Self {
+            open: open.to_owned(),
             blocks: list("/assembly/blocks").filter_map(block).collect(),
             passed_over: set(list("/selection/candidates")
                 .filter(|it| over(it))

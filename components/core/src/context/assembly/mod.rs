@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     Error,
-    budget::{Budget, Limit, Omission, Overrun, Size},
+    budget::{Budget, Limit, Omission, Overrun, Reason, Size},
     closed_list::closed_list,
     item::{self, Item, Kind, ListedKind, TASK_BYTES_MAX, Target},
     text::Score,
@@ -121,6 +121,8 @@ pub struct Request<'a> {
 /// What an assembly knows of an earlier one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Previous {
+    /// What stands before its blocks.
+    pub open: String,
     /// Its blocks, in the order of the text.
     pub blocks: Vec<PreviousBlock>,
     /// The ids of the candidates that did not fit.
@@ -238,28 +240,31 @@ pub fn assemble(
     count: &dyn Fn(&str) -> Result<Tokens, Error>,
 ) -> Result<Assembly, Error> {
     let Request { items, rules, .. } = *request;
-    let fixed = fixed(items, rules);
-    let mut omissions = screen::screen(request, &fixed);
     let units = item::units::units(items);
-    screen::spread(items, &units, &mut omissions);
-    let rankings = rank::rank(request, &fixed, &mut omissions);
+    let fixed = fixed(items, rules, &units);
+    let mut omissions = screen::screen(request, &units, &fixed);
+    let mut rankings = rank::rank(request, &fixed, &mut omissions);
     screen::spread(items, &units, &mut omissions);
     let frame = blocks::Frame::new(request);
     let mut sizes = Vec::with_capacity(items.len());
     for (item, omission) in items.iter().zip(&omissions) {
-        sizes.push(if omission.is_none() { frame.size(item, count)? } else { Size::default() });
+        // A copy is shown if what it repeats does not fit.
+        let can_be_shown =
+            omission.as_ref().is_none_or(|it: &Omission| it.reason == Reason::DuplicateOf);
+        sizes.push(if can_be_shown { frame.size(item, count)? } else { Size::default() });
     }
-    let selection = select::Selection {
+    let mut selection = select::Selection {
         request,
         units: &units,
         fixed: &fixed,
         sizes: &sizes,
-        rankings: &rankings,
+        rankings: &mut rankings,
         overhead: frame.overhead(count)?,
     };
     let selected = selection.select(&mut omissions)?;
+    rank::rank_copies(request, &selected.copies, &mut rankings);
     let written = frame.write(&selected.order, &sizes, count)?;
-    let reused_prefix = blocks::reused(&written.blocks, &request.previous.blocks);
+    let reused_prefix = written.reused(request.previous);
     let candidates = omissions.into_iter().zip(rankings).zip(selected.ranks);
     Ok(Assembly {
         candidates: candidates
@@ -281,16 +286,17 @@ pub(crate) fn order(task: &str, items: &[Item], now: Timestamp) -> Vec<usize> {
     let (rules, previous) = (&Rules::default(), &Previous::default());
     let request = Request { task, items, rules, previous, now };
     let mut omissions = vec![None; items.len()];
-    let rankings = rank::rank(&request, &fixed(items, rules), &mut omissions);
+    let fixed = fixed(items, rules, &item::units::units(items));
+    let rankings = rank::rank(&request, &fixed, &mut omissions);
     let is_left = |place: &usize| omissions.get(*place).is_some_and(Option::is_none);
     let (left, omitted): (Vec<_>, Vec<_>) = (0..items.len()).partition(is_left);
     let in_order = |places| rank::in_order(rules.rank_by, items, &rankings, places);
     [in_order(left), in_order(omitted)].concat()
 }
 
-/// Returns which items are always shown: instructions and policies, pinned items, and the last
-/// message of the user.
-fn fixed(items: &[Item], rules: &Rules) -> Vec<bool> {
+/// Returns which items are always shown: instructions and policies, pinned items, the last message
+/// of the user, and what is in a unit with one of them.
+fn fixed(items: &[Item], rules: &Rules, units: &[usize]) -> Vec<bool> {
     let is_message = |it: &Item| it.kind == Kind::Listed(ListedKind::UserMessage);
     let last = items.iter().rposition(is_message);
     let is_fixed = |(place, it): (usize, &Item)| {
@@ -298,7 +304,10 @@ fn fixed(items: &[Item], rules: &Rules) -> Vec<bool> {
             || Some(place) == last
             || rules.pinned.contains(&it.id)
     };
-    items.iter().enumerate().map(is_fixed).collect()
+    let fixed = items.iter().enumerate().filter(|it| is_fixed(*it));
+    let fixed: BTreeSet<usize> =
+        crate::order::set(fixed.filter_map(|(place, _)| units.get(place).copied()));
+    units.iter().map(|unit| fixed.contains(unit)).collect()
 }
 
 /// Creates the error for fixed items that do not fit.

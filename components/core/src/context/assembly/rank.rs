@@ -13,7 +13,7 @@ use crate::{
         dependency::dependencies,
         loading::{LARGE_ITEM_TOKENS, Loader, Loading, LoadingRule, Standing},
         mention::Task,
-        score::{Facts, FileScore},
+        score::{Facts, FileScore, Signal},
         share::Share,
     },
     item::Item,
@@ -69,15 +69,17 @@ pub(super) fn rank(
             is_fixed: fixed.get(*place).copied().unwrap_or(false),
         };
         let is_preloaded = ranking.loading == Loading::Preload;
-        let is_related = ranking.relevance >= rules.relevance_min && ranking.relevance > Score(0)
-            || related.get(nth).copied().unwrap_or(false);
+        let is_related = ranking.relevance > Score(0) || related.get(nth).copied().unwrap_or(false);
+        // What the task names is meant, whatever words its text has.
+        let is_relevant = is_related && ranking.relevance >= rules.relevance_min
+            || ranking.score.signals.contains(&Signal::Mentioned);
         // What was shown before stays, so that a conversation has no gaps.
         let was_shown = shown.contains(item.id.as_str());
         let is_irrelevant = has_words
             && !was_shown
             && rules.rank_by != RankBy::Score
             && !ranking.is_fixed
-            && !is_related
+            && !is_relevant
             && (!is_preloaded || rules.rank_by == RankBy::Relevance);
         if is_irrelevant && let Some(omission) = omissions.get_mut(*place) {
             *omission = Some(Omission::new(&item.id, Reason::Irrelevant));
@@ -137,14 +139,44 @@ fn load(
             _ => false,
         };
         if is_later && let Some(omission) = omissions.get_mut(place) {
-            let reason = match loading {
-                Loading::OnDemand => Reason::OnDemand,
-                Loading::JustInTime | Loading::Preload => Reason::JustInTime,
-            };
-            let score = u64::from(ranking.score.total());
-            let numbers = vec![("score", score), ("tokens", u64::from(item.tokens.0))];
-            *omission = Some(Omission { numbers, ..Omission::new(&item.id, reason) });
+            *omission = Some(later(item, ranking));
         }
+    }
+}
+
+/// Returns the omission of an item that is loaded later.
+pub(super) fn later(item: &Item, ranking: &Ranking) -> Omission {
+    let reason = match ranking.loading {
+        Loading::OnDemand => Reason::OnDemand,
+        Loading::JustInTime | Loading::Preload => Reason::JustInTime,
+    };
+    let score = u64::from(ranking.score.total());
+    let numbers = vec![("score", score), ("tokens", u64::from(item.tokens.0))];
+    Omission { numbers, ..Omission::new(&item.id, reason) }
+}
+
+/// Ranks the `copies` that are shown in place of items with nearly the same text. They have that
+/// item's relevance and a score of their own.
+pub(super) fn rank_copies(
+    request: &Request<'_>,
+    copies: &[(usize, usize)],
+    rankings: &mut [Option<Ranking>],
+) {
+    if copies.is_empty() {
+        return;
+    }
+    let (named, relations) = (Task::new(request.task), dependencies(request.items));
+    for (copy, other) in copies {
+        let relevance = rankings.get(*other).and_then(|it| Some(it.as_ref()?.relevance));
+        let (Some(item), Some(ranking), Some(relevance)) =
+            (request.items.get(*copy), rankings.get_mut(*copy), relevance)
+        else {
+            continue;
+        };
+        let relation = relations.get(*copy).copied().unwrap_or_default();
+        let score = Facts::of(item, &named, relation).score(request.now);
+        let loading = Loading::of(score.total());
+        *ranking = Some(Ranking { score, relevance, loading, rule: None, is_fixed: false });
     }
 }
 

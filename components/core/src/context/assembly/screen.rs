@@ -8,9 +8,13 @@ use crate::{
     text,
 };
 
-/// Returns why items are left out; `None` for those that remain. `fixed` are the items that are
-/// always shown if they can be shown at all.
-pub(super) fn screen(request: &Request<'_>, fixed: &[bool]) -> Vec<Option<Omission>> {
+/// Returns why items are left out; `None` for those that remain, always whole units. `fixed` are the
+/// items that are always shown if they can be shown at all.
+pub(super) fn screen(
+    request: &Request<'_>,
+    units: &[usize],
+    fixed: &[bool],
+) -> Vec<Option<Omission>> {
     let Request { items, rules, now, .. } = *request;
     let reason = |(item, is_fixed): (&Item, &bool)| {
         if !item.visibility.has(rules.target) {
@@ -32,9 +36,22 @@ pub(super) fn screen(request: &Request<'_>, fixed: &[bool]) -> Vec<Option<Omissi
         .zip(items)
         .map(|(reason, item)| reason.map(|it| Omission::new(&item.id, it)))
         .collect();
-    omit_superseded(items, fixed, &mut omissions);
-    omit_repetitions(items, fixed, &mut omissions);
-    omissions
+    // What cannot be shown replaces nothing.
+    spread(items, units, &mut omissions);
+    let mut screen = Screen { items, units, fixed, omissions, replaces: vec![false; items.len()] };
+    screen.omit_superseded();
+    screen.omit_repetitions();
+    screen.omissions
+}
+
+/// The items, and those that are left out so far.
+struct Screen<'a> {
+    items: &'a [Item],
+    units: &'a [usize],
+    fixed: &'a [bool],
+    omissions: Vec<Option<Omission>>,
+    /// Which items replace another, so that its content is in the text.
+    replaces: Vec<bool>,
 }
 
 /// Leaves out the other items of a unit of which one is left out: they are never separated.
@@ -60,81 +77,105 @@ pub(super) fn spread(items: &[Item], units: &[usize], omissions: &mut [Option<Om
     }
 }
 
-/// Leaves out older versions of a file: the same origin and selectors, and an earlier time. Of
-/// versions of one time the last in the request stays.
-fn omit_superseded(items: &[Item], fixed: &[bool], omissions: &mut [Option<Omission>]) {
-    let is_file = |item: &Item| item.kind == Kind::Listed(ListedKind::FileExcerpt);
-    let key = |place: usize| {
-        let item = items.get(place)?;
-        let (origin, at) = (item.source.origin.as_deref()?, item.at?);
-        Some((origin, &item.source.selectors, at, place))
-    };
-    let files = items.iter().enumerate().filter(|(place, item)| {
-        is_file(item) && omissions.get(*place).is_some_and(Option::is_none) && key(*place).is_some()
-    });
-    let files = sorted(files.map(|(place, _)| place).collect(), |a: &usize, b: &usize| {
-        key(*a).cmp(&key(*b))
-    });
-    // The last of each group is the newest.
-    let mut newest: Option<usize> = None;
-    for place in files.into_iter().rev() {
-        let of = |place: usize| key(place).map(|(origin, selectors, ..)| (origin, selectors));
-        match newest {
-            Some(newer) if of(newer) == of(place) => {
-                omit(items, fixed, omissions, place, Reason::Superseded, newer);
+impl Screen<'_> {
+    fn is_left(&self, place: usize) -> bool {
+        self.omissions.get(place).is_some_and(Option::is_none)
+    }
+
+    fn is_fixed(&self, place: usize) -> bool {
+        self.fixed.get(place).copied().unwrap_or(false)
+    }
+
+    /// Leaves out older versions of a file: the same origin and selectors, and an earlier time. Of
+    /// versions of one time the last in the request stays.
+    fn omit_superseded(&mut self) {
+        let items = self.items;
+        let is_file = |item: &Item| item.kind == Kind::Listed(ListedKind::FileExcerpt);
+        let key = |place: usize| {
+            let item = items.get(place)?;
+            let (origin, at) = (item.source.origin.as_deref()?, item.at?);
+            Some((origin, &item.source.selectors, at, place))
+        };
+        let files = items
+            .iter()
+            .enumerate()
+            .filter(|(place, item)| is_file(item) && self.is_left(*place) && key(*place).is_some());
+        let files = sorted(files.map(|(place, _)| place).collect(), |a: &usize, b: &usize| {
+            key(*a).cmp(&key(*b))
+        });
+        // The last of each group is the newest.
+        let mut newest: Option<usize> = None;
+        for place in files.into_iter().rev() {
+            let of = |place: usize| key(place).map(|(origin, selectors, ..)| (origin, selectors));
+            match newest {
+                Some(newer) if self.is_left(newer) && of(newer) == of(place) => {
+                    self.replace(place, Reason::Superseded, newer);
+                }
+                _ => newest = Some(place),
             }
-            _ => newest = Some(place),
         }
     }
-}
 
-/// Leaves out items whose text another, newer item repeats. Messages of a conversation stay: "yes"
-/// means something else each time.
-fn omit_repetitions(items: &[Item], fixed: &[bool], omissions: &mut [Option<Omission>]) {
-    let is_message = |item: &Item| {
-        matches!(
-            item.kind,
-            Kind::Listed(
-                ListedKind::UserMessage | ListedKind::SessionHistory | ListedKind::PeerAgentMessage
+    /// Leaves out items whose text another, newer item repeats. Messages of a conversation stay:
+    /// "yes" means something else each time.
+    fn omit_repetitions(&mut self) {
+        let items = self.items;
+        let is_message = |item: &Item| {
+            matches!(
+                item.kind,
+                Kind::Listed(
+                    ListedKind::UserMessage
+                        | ListedKind::SessionHistory
+                        | ListedKind::PeerAgentMessage
+                )
             )
-        )
-    };
-    let is_fixed = |place: usize| fixed.get(place).copied().unwrap_or(false);
-    let compared: Vec<usize> = items
-        .iter()
-        .enumerate()
-        .filter(|(place, item)| {
-            omissions.get(*place).is_some_and(Option::is_none)
+        };
+        let compared = items.iter().enumerate().filter(|(place, item)| {
+            self.is_left(*place)
                 && item.text().is_some_and(|it| !it.is_empty())
                 && !is_message(item)
-        })
-        .map(|(place, _)| place)
-        .collect();
-    // What is always shown comes last, so that others repeat it.
-    let key = |place: usize| (is_fixed(place), items.get(place).and_then(|it| it.at), place);
-    let compared = sorted(compared, |a, b| key(*a).cmp(&key(*b)));
-    let texts: Vec<&str> =
-        compared.iter().filter_map(|it| items.get(*it)).filter_map(Item::text).collect();
-    for (nth, repeated) in text::repetitions(&texts).into_iter().enumerate() {
-        let newer = repeated.and_then(|it| compared.get(it));
-        if let (Some(place), Some(newer)) = (compared.get(nth), newer) {
-            omit(items, fixed, omissions, *place, Reason::DuplicateOf, *newer);
+        });
+        let compared: Vec<usize> = compared.map(|(place, _)| place).collect();
+        // What is always shown comes last, so that others repeat it.
+        let key =
+            |place: usize| (self.is_fixed(place), items.get(place).and_then(|it| it.at), place);
+        let compared = sorted(compared, |a, b| key(*a).cmp(&key(*b)));
+        let texts: Vec<&str> =
+            compared.iter().filter_map(|it| items.get(*it)).filter_map(Item::text).collect();
+        for (nth, repeated) in text::repetitions(&texts).into_iter().enumerate() {
+            let newer = repeated.and_then(|it| compared.get(it));
+            if let (Some(place), Some(newer)) = (compared.get(nth), newer) {
+                self.replace(*place, Reason::DuplicateOf, *newer);
+            }
         }
     }
-}
 
-/// Leaves out the item at `place` because of another, unless it is always shown.
-fn omit(
-    items: &[Item],
-    fixed: &[bool],
-    omissions: &mut [Option<Omission>],
-    place: usize,
-    reason: Reason,
-    other: usize,
-) {
-    let (Some(item), Some(other)) = (items.get(place), items.get(other)) else { return };
-    if let (Some(omission), Some(false)) = (omissions.get_mut(place), fixed.get(place)) {
-        *omission = Some(Omission::because_of(&item.id, reason, &other.id));
+    /// Leaves out the unit of the item at `place` because of another item. It stays if it is always
+    /// shown, or if a content would be in no text: that of `other`, if it is left out or of the same
+    /// unit, or that of an item which another one of the unit replaces.
+    fn replace(&mut self, place: usize, reason: Reason, other: usize) {
+        if self.is_fixed(place) || !self.is_left(place) || !self.is_left(other) {
+            return;
+        }
+        let unit = self.units.get(place);
+        let units = self.units.iter().enumerate();
+        let unit: Vec<usize> =
+            units.filter(|(_, it)| Some(*it) == unit).map(|(place, _)| place).collect();
+        let is_needed = |it: &usize| *it == other || self.replaces.get(*it) == Some(&true);
+        if unit.iter().any(|it| *it != place && is_needed(it)) {
+            return;
+        }
+        for it in unit {
+            let cause = self.items.get(if it == place { other } else { place });
+            if let (Some(omission), Some(item), Some(cause)) =
+                (self.omissions.get_mut(it), self.items.get(it), cause)
+            {
+                *omission = Some(Omission::because_of(&item.id, reason, &cause.id));
+            }
+        }
+        if let Some(it) = self.replaces.get_mut(other) {
+            *it = true;
+        }
     }
 }
 

@@ -6,10 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Ranking, Request, Segment, rank, screen, too_small};
+use super::{RankBy, Ranking, Request, Segment, rank, screen, too_small};
 use crate::{
     Error,
-    budget::{Meter, Omission, Overrun, Size},
+    budget::{Meter, Omission, Overrun, Reason, Size},
+    context::{
+        capacity::is_crowded,
+        loading::{Loading, LoadingRule},
+    },
     order::{map, sorted},
     tokens::Tokens,
 };
@@ -30,7 +34,7 @@ pub(super) struct Selection<'a> {
     pub(super) fixed: &'a [bool],
     /// The sizes of the items in the text.
     pub(super) sizes: &'a [Size],
-    pub(super) rankings: &'a [Option<Ranking>],
+    pub(super) rankings: &'a mut [Option<Ranking>],
     /// The size of the text without any item.
     pub(super) overhead: Size,
 }
@@ -41,6 +45,8 @@ pub(super) struct Selected {
     pub(super) order: Vec<usize>,
     /// The rank of each item.
     pub(super) ranks: Vec<Option<u32>>,
+    /// The items that are shown in place of one that they repeat, each with that one.
+    pub(super) copies: Vec<(usize, usize)>,
     pub(super) used: Size,
     pub(super) is_replanned: bool,
 }
@@ -52,6 +58,17 @@ struct Unit {
     size: Size,
     is_fixed: bool,
     standing: Standing,
+    /// Items that repeat one of it, the first choice first: one of them is taken if it does not fit.
+    copies: Vec<Duplicate>,
+}
+
+/// An item that repeats another.
+#[derive(Debug)]
+struct Duplicate {
+    place: usize,
+    /// The item that it repeats.
+    of: usize,
+    size: Size,
 }
 
 /// What the previous assembly made of a unit.
@@ -66,18 +83,23 @@ enum Standing {
     PassedOver,
 }
 
-/// The units that were taken, and the limits that the others would have exceeded.
+/// The units that were taken, and why the others were not.
 struct Packed {
     /// True for each unit that was taken.
     taken: Vec<bool>,
+    /// The units that did not fit, and the limits that they would have exceeded.
     overruns: Vec<(usize, Overrun)>,
+    /// The units whose turn came when the window was crowded.
+    crowded: Vec<usize>,
+    /// The units of which a copy was taken, each with the place of this copy in its list.
+    copies: Vec<(usize, usize)>,
     meter: Meter,
 }
 
 impl Selection<'_> {
     /// Selects among the candidates that are not omitted, and adds the omissions of those that do
     /// not fit.
-    pub(super) fn select(&self, omissions: &mut [Option<Omission>]) -> Result<Selected, Error> {
+    pub(super) fn select(&mut self, omissions: &mut [Option<Omission>]) -> Result<Selected, Error> {
         let Request { items, rules, previous, .. } = *self.request;
         let positions: BTreeMap<&str, usize> = map(previous
             .blocks
@@ -89,33 +111,60 @@ impl Selection<'_> {
         let needed = fixed.iter().fold(self.overhead, |sum, it| sum.plus(it.size));
         let mut meter = Meter::new(rules.budget);
         meter.take(needed).map_err(|overrun| too_small(&overrun, needed, &rules.budget))?;
+        if let Some((plan, used)) = &rules.window {
+            meter = meter.capped(plan.window.minus(*used).max(needed.tokens));
+        }
 
         let (packed, is_replanned) = self.pack(&free, &meter);
+        let omitted = |nth: usize| free.get(nth).into_iter().flat_map(|it| &it.places);
         for (nth, overrun) in &packed.overruns {
-            for place in free.get(*nth).into_iter().flat_map(|it| &it.places) {
+            for place in omitted(*nth) {
                 if let (Some(omission), Some(item)) = (omissions.get_mut(*place), items.get(*place))
                 {
                     *omission = Some(Omission::over_budget(&item.id, overrun));
                 }
             }
         }
+        for place in packed.crowded.iter().flat_map(|it| omitted(*it)) {
+            if let (Some(omission), Some(item), Some(Some(ranking))) =
+                (omissions.get_mut(*place), items.get(*place), self.rankings.get_mut(*place))
+            {
+                (ranking.loading, ranking.rule) = (Loading::JustInTime, Some(LoadingRule::Crowded));
+                *omission = Some(rank::later(item, ranking));
+            }
+        }
+        let (mut selected, mut ranked, mut copies) = (Vec::new(), Vec::new(), Vec::new());
+        for unit in &fixed {
+            selected.extend(&unit.places);
+        }
+        ranked.extend(&selected);
+        for (nth, unit) in free.iter().enumerate() {
+            ranked.extend(&unit.places);
+            if packed.has(nth) {
+                selected.extend(&unit.places);
+            }
+            let taken = packed.copies.iter().find(|(it, _)| *it == nth);
+            if let Some(copy) = taken.and_then(|(_, it)| unit.copies.get(*it)) {
+                ranked.push(copy.place);
+                selected.push(copy.place);
+                copies.push((copy.place, copy.of));
+            }
+        }
+        for (place, _) in &copies {
+            if let Some(omission) = omissions.get_mut(*place) {
+                *omission = None;
+            }
+        }
         let mut ranks = vec![None; items.len()];
-        let ranked = fixed.iter().chain(&free).flat_map(|it| &it.places);
         for (rank, place) in (1_u32..).zip(ranked) {
-            if let Some(it) = ranks.get_mut(*place) {
+            if let Some(it) = ranks.get_mut(place) {
                 *it = Some(rank);
             }
         }
-        let taken = free.iter().enumerate().filter(|(nth, _)| packed.has(*nth));
-        let selected: Vec<usize> = fixed
-            .iter()
-            .chain(taken.map(|(_, it)| it))
-            .flat_map(|it| &it.places)
-            .copied()
-            .collect();
         Ok(Selected {
             order: self.in_order(selected, &positions, &ranks),
             ranks,
+            copies,
             used: packed.meter.used(),
             is_replanned,
         })
@@ -127,7 +176,7 @@ impl Selection<'_> {
         let previous = self.request.previous;
         let mut packed = Packed::new(meter.clone());
         if previous.blocks.is_empty() {
-            packed.take(units, |_| true);
+            self.take(&mut packed, units, |_| true);
             return (packed, false);
         }
         let part = |percent| {
@@ -135,19 +184,67 @@ impl Selection<'_> {
             let left = Tokens(u32::try_from(left).unwrap_or(u32::MAX));
             meter.capped(meter.used().tokens.plus(left))
         };
-        let essential = essential(units, meter, part(ESSENTIAL_PERCENT));
-        packed.take(units, |it| it.standing == Standing::Kept);
-        packed.take(units, |it| it.standing == Standing::New);
+        let essential = self.essential(units, meter, part(ESSENTIAL_PERCENT));
+        self.take(&mut packed, units, |it| it.standing == Standing::Kept);
+        self.take(&mut packed, units, |it| it.standing == Standing::New);
         if essential.iter().all(|it| packed.has(*it)) {
             if self.request.rules.budget.usable() <= previous.usable {
                 packed.meter = packed.meter.capped(part(REFILL_PERCENT).limit());
             }
-            packed.take(units, |it| it.standing == Standing::PassedOver);
+            self.take(&mut packed, units, |it| it.standing == Standing::PassedOver);
             return (packed, false);
         }
         let mut packed = Packed::new(part(REFILL_PERCENT));
-        packed.take(units, |_| true);
+        self.take(&mut packed, units, |_| true);
         (packed, true)
+    }
+
+    /// Takes the units that `is_chosen` accepts, by rank, while they fit. What does not fit is
+    /// replaced by an item that repeats it and fits.
+    fn take(&self, packed: &mut Packed, units: &[Unit], is_chosen: impl Fn(&Unit) -> bool) {
+        packed.taken.resize(units.len(), false);
+        for (nth, unit) in units.iter().enumerate().filter(|(_, it)| is_chosen(it)) {
+            if self.is_crowded(&packed.meter) {
+                packed.crowded.push(nth);
+                continue;
+            }
+            match (packed.meter.take(unit.size), packed.taken.get_mut(nth)) {
+                (Ok(()), Some(is_taken)) => *is_taken = true,
+                (Err(overrun), _) => {
+                    packed.overruns.push((nth, overrun));
+                    let meter = &mut packed.meter;
+                    let copy = unit.copies.iter().position(|it| meter.take(it.size).is_ok());
+                    packed.copies.extend(copy.map(|it| (nth, it)));
+                }
+                (Ok(()), None) => {}
+            }
+        }
+    }
+
+    /// Returns true if more than 80 % of the window is used, including the items that were taken.
+    fn is_crowded(&self, meter: &Meter) -> bool {
+        let taken = meter.used().tokens.minus(self.overhead.tokens);
+        let window = self.request.rules.window.as_ref();
+        window.is_some_and(|(plan, used)| is_crowded(used.plus(taken), plan.window))
+    }
+
+    /// Returns the units that a selection must have: the best that fits `whole`, and those next to
+    /// it in rank as long as all of them fit `part`.
+    fn essential(&self, units: &[Unit], whole: &Meter, mut part: Meter) -> Vec<usize> {
+        let mut essential = Vec::new();
+        for (nth, unit) in units.iter().enumerate() {
+            if self.is_crowded(&part) {
+                break;
+            }
+            let fits_part = part.take(unit.size).is_ok();
+            if fits_part || (essential.is_empty() && whole.clone().take(unit.size).is_ok()) {
+                essential.push(nth);
+            }
+            if !fits_part && !essential.is_empty() {
+                break;
+            }
+        }
+        essential
     }
 
     /// Returns the units of the candidates that are left, by rank. A unit ranks as its best item.
@@ -183,7 +280,40 @@ impl Selection<'_> {
                 unit.standing = Standing::New;
             }
         }
+        for it in self.duplicates(omissions) {
+            let unit = self.units.get(it.of).and_then(|first| *nths.get(*first)?);
+            let Some(unit) = unit.and_then(|nth| units.get_mut(nth)) else { continue };
+            if standing(it.place) == Standing::Kept && unit.standing != Standing::Kept {
+                unit.standing = Standing::Kept;
+                unit.copies.insert(0, it);
+            } else {
+                unit.copies.push(it);
+            }
+        }
         units
+    }
+
+    /// Returns the items without a pair that were left out because they repeat another, newest
+    /// first. The score alone decides if it is asked to.
+    fn duplicates(&self, omissions: &[Option<Omission>]) -> Vec<Duplicate> {
+        let Request { items, rules, .. } = *self.request;
+        let places: BTreeMap<&str, usize> =
+            map(items.iter().enumerate().map(|(place, it)| (it.id.as_str(), place)));
+        let mut duplicates = Vec::new();
+        for (place, omission) in omissions.iter().enumerate() {
+            let omission = omission.as_ref().filter(|it| it.reason == Reason::DuplicateOf);
+            let Some(of) = omission.and_then(|it| places.get(it.other.as_deref()?)) else {
+                continue;
+            };
+            let unit = self.units.get(place);
+            let is_alone = self.units.iter().filter(|it| Some(*it) == unit).count() == 1;
+            if is_alone && rules.rank_by != RankBy::Score {
+                let size = self.sizes.get(place).copied().unwrap_or_default();
+                duplicates.push(Duplicate { place, of: *of, size });
+            }
+        }
+        let key = |it: &Duplicate| (items.get(it.place).and_then(|it| it.at), it.place);
+        sorted(duplicates, |a, b| key(b).cmp(&key(a)))
     }
 
     /// Returns selected items in the order of the text: segment by segment. What was in the
@@ -211,41 +341,14 @@ impl Selection<'_> {
     }
 }
 
-/// Returns the units that a selection must have: the best that fits `whole`, and those next to it
-/// in rank as long as all of them fit `part`.
-fn essential(units: &[Unit], whole: &Meter, mut part: Meter) -> Vec<usize> {
-    let mut essential = Vec::new();
-    for (nth, unit) in units.iter().enumerate() {
-        let fits_part = part.take(unit.size).is_ok();
-        if fits_part || (essential.is_empty() && whole.clone().take(unit.size).is_ok()) {
-            essential.push(nth);
-        }
-        if !fits_part && !essential.is_empty() {
-            break;
-        }
-    }
-    essential
-}
-
 impl Packed {
     fn new(meter: Meter) -> Self {
-        Self { taken: Vec::new(), overruns: Vec::new(), meter }
+        let (taken, overruns) = (Vec::new(), Vec::new());
+        Self { taken, overruns, crowded: Vec::new(), copies: Vec::new(), meter }
     }
 
     /// Returns true if the unit was taken.
     fn has(&self, nth: usize) -> bool {
         self.taken.get(nth).copied().unwrap_or(false)
-    }
-
-    /// Takes the units that `is_chosen` accepts, by rank, while they fit.
-    fn take(&mut self, units: &[Unit], is_chosen: impl Fn(&Unit) -> bool) {
-        self.taken.resize(units.len(), false);
-        for (nth, unit) in units.iter().enumerate().filter(|(_, it)| is_chosen(it)) {
-            match (self.meter.take(unit.size), self.taken.get_mut(nth)) {
-                (Ok(()), Some(is_taken)) => *is_taken = true,
-                (Err(overrun), _) => self.overruns.push((nth, overrun)),
-                (Ok(()), None) => {}
-            }
-        }
     }
 }
