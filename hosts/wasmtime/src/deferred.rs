@@ -22,7 +22,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) struct Attempt {
     kv: SqliteKv,
-    /// False for a read. If it commits after all, it is repeated with the write lock.
+    /// False for a read. If it commits after all, the attempt is discarded and repeated with
+    /// the write lock.
     may_commit: bool,
     effects: Arc<Mutex<Effects>>,
 }
@@ -95,19 +96,43 @@ impl Bucket for DeferredBucket {
         changes: Vec<Change>,
     ) -> Result<Revision, CommitError> {
         self.bucket.spend();
-        let rejected = |why: &str| Err(CommitError::Unchanged(KvError(why.to_owned())));
         let mut effects = self.attempt.effects();
         if !self.attempt.may_commit {
+            // No error: nothing failed, and every expiry begins like this.
             effects.needs_write_lock = true;
-            return rejected("a reader wants to commit");
+            return Ok(expected.next());
         }
         if effects.commit.is_some() {
-            return rejected("a second commit in one request");
+            let reason = "a second commit in one request".to_owned();
+            return Err(CommitError::Unchanged(KvError(reason)));
         }
         let (done, outcome) = mpsc::unbounded_channel();
         effects.commit = Some(outcome);
         let done = move |it| drop(done.send(it));
         self.attempt.kv.submit(self.bucket.name(), expected, changes, done);
         Ok(expected.next())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::tempdir;
+
+    use super::*;
+    use crate::SqliteOptions;
+
+    /// Each expiry was once logged as a failure of the storage: its first attempt, without
+    /// the write lock, got an error for its commit.
+    #[test]
+    fn a_commit_without_the_lock_is_discarded_without_error() {
+        let folder = tempdir().unwrap();
+        let kv = SqliteKv::open(folder.path(), &SqliteOptions::default()).unwrap();
+        let attempt = Attempt::new(kv.clone(), false);
+        let mut bucket = attempt.open("session/s").unwrap();
+        let row = Change::Put("a".to_owned(), b"1".to_vec());
+        assert_eq!(bucket.commit(Revision(0), vec![row]), Ok(Revision(1)));
+        let effects = attempt.take();
+        assert!(effects.needs_write_lock && effects.commit.is_none());
+        assert_eq!(kv.open("session/s").unwrap().revision(), Revision(0));
     }
 }
