@@ -11,8 +11,6 @@ use crate::{Error, canonical};
 pub const DEPTH_MAX: usize = 32;
 /// The largest integer that is exact in every JSON reader (RFC 7493 §2.2): 2^53 - 1.
 const INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
-/// The smallest number that canonical JSON writes with an exponent (RFC 8785 §3.2.2.3).
-const EXPONENT_MIN: f64 = 1e21;
 
 /// A JSON value in canonical form (RFC 8785): equal values have the same text.
 ///
@@ -61,7 +59,7 @@ impl Json {
     pub(super) fn restore_to(depth_max: usize, text: &str) -> Result<Self, Error> {
         let it = Self::from_value(&read(depth_max, text)?.0)?;
         // Earlier versions accepted integers beyond 2^53 - 1 if they were written as
-        // `1e16`.
+        // `1e16`, and all of 1e21 and more.
         if it.as_str() == text {
             return Ok(it);
         }
@@ -230,14 +228,11 @@ fn count_members(value: &Value) -> usize {
     }
 }
 
-/// Returns true if every number written as an integer in canonical JSON is exact in every
-/// reader.
+/// Returns true if every integer is exact in every reader. Every number beyond
+/// [`INTEGER_MAX`] is an integer, however it is written.
 fn is_exact(value: &Value) -> bool {
     match value {
-        Value::Number(it) => it.as_f64().is_none_or(|it| {
-            // Every number between the two limits is an integer, however it is written.
-            it.abs() <= INTEGER_MAX || it.abs() >= EXPONENT_MIN
-        }),
+        Value::Number(it) => it.as_f64().is_none_or(|it| it.abs() <= INTEGER_MAX),
         Value::Array(items) => items.iter().all(is_exact),
         Value::Object(members) => members.values().all(is_exact),
         Value::Null | Value::Bool(_) | Value::String(_) => true,
@@ -329,7 +324,17 @@ mod tests {
         }
         assert!(Json::parse("9007199254740991").is_ok());
         // An integer is an integer however it is written.
-        for bad in ["9007199254740992.0", "1e16", "-1.5e17", "99999999999999999999", "1e20"] {
+        // Those of 1e21 and more were once accepted, and stored as another number.
+        for bad in [
+            "9007199254740992.0",
+            "1e16",
+            "-1.5e17",
+            "99999999999999999999",
+            "1e20",
+            r#"{"v":[123456789012345678901234567890]}"#,
+            "-1e21",
+            "1e300",
+        ] {
             assert!(Json::parse(bad).is_err(), "{bad}");
         }
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));

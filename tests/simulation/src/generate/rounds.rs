@@ -180,7 +180,7 @@ impl Generator {
             entity["tags"] = json!([self.rng.random_range(0..3)]);
         }
         if self.chance(0.2) {
-            entity["size"] = json!(self.pick(&[1e15, 0.5, 1e21, -1e-7]));
+            entity["size"] = json!(self.pick(&[1e15, 0.5, -1e15, -1e-7]));
         }
         if self.chance(0.5) {
             entity["below"] = (0..25).fold(json!(0), |it, _| json!([it]));
