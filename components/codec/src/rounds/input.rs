@@ -217,11 +217,13 @@ impl StrategyInput {
     }
 }
 
-/// Adds the position in the list `name`, from 1, to a malformed error. (The error for an invalid
-/// path already shows the path as it was sent.)
+/// Adds the position in the list `name`, from 1, to an error. Only a strategy has a path.
 fn at(name: &str, nth: usize, error: Error) -> Error {
     match error {
         Error::Malformed { message } => Error::malformed(format!("{name}[item {nth}]: {message}")),
+        Error::Round(RoundError::InvalidPath { path, why }) => {
+            RoundError::InvalidPattern { nth, path, why }.into()
+        }
         error => error,
     }
 }

@@ -212,6 +212,15 @@ fn malformed_round_requests_are_rejected_with_location() {
     malformed(r#"{"action":"read_state","round":-1}"#, "round must be a whole number, 0 or more");
     let path = |request: &str, part| check("orchestrator", request, "INVALID_PATH", part);
     path(&open(r#""strategies":[{"path":"none","strategy":"union"}]"#), "none");
+    // The error once named no strategy, and advised to name one place.
+    path(
+        &open(
+            r#""strategies":[{"path":"$.rules","strategy":"union"},{"path":"$.rulez","strategy":"union"}]"#,
+        ),
+        "strategies[item 2]: path \\\"$.rulez\\\" cannot be used: a state has the members query, \
+         bindings, entities and rules only; a pattern selects one place or several, for example \
+         $.bindings or $.entities[*].type",
+    );
     path(r#"{"action":"read_deltas","path":"$.bindings.*"}"#, "$.bindings.*");
 
     it.ask("orchestrator", r#"{"action":"open_round"}"#);

@@ -16,6 +16,15 @@ pub enum RoundError {
         /// The reason it is invalid.
         why: &'static str,
     },
+    /// The path of a strategy is no valid pattern.
+    InvalidPattern {
+        /// The position of the strategy in the list, from 1.
+        nth: usize,
+        /// The pattern as it was sent.
+        path: String,
+        /// The reason it is invalid.
+        why: &'static str,
+    },
     /// A round is open already.
     Open {
         /// The number of the open round.
@@ -140,7 +149,7 @@ impl RoundError {
     /// Returns the code of this error.
     pub fn code(&self) -> Code {
         match self {
-            Self::InvalidPath { .. } => Code::InvalidPath,
+            Self::InvalidPath { .. } | Self::InvalidPattern { .. } => Code::InvalidPath,
             Self::Open { .. } => Code::RoundOpen,
             Self::NotOpen { .. } => Code::RoundNotOpen,
             Self::NotFound { .. } => Code::RoundNotFound,
@@ -163,6 +172,12 @@ impl fmt::Display for RoundError {
                 f,
                 "path {:?} cannot be used: {why}; a path names one place, for example \
                  $.bindings.customer or $.entities[0].name",
+                shown(path)
+            ),
+            Self::InvalidPattern { nth, path, why } => write!(
+                f,
+                "strategies[item {nth}]: path {:?} cannot be used: {why}; a pattern selects one \
+                 place or several, for example $.bindings or $.entities[*].type",
                 shown(path)
             ),
             Self::Open { round } => write!(
