@@ -59,7 +59,8 @@ impl fmt::Display for Key {
     }
 }
 
-/// The part of a key before its colon: 1 to 64 of `a-z`, `0-9`, `_`.
+/// The part of a key before its colon: 1 to 64 of `a-z`, `0-9`, `_`. It holds the text as it
+/// was sent, with or without the colon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix(String);
 
@@ -70,16 +71,21 @@ impl Prefix {
     ///
     /// [`Error::InvalidKey`].
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let name = text.strip_suffix(':').unwrap_or(text);
-        if is_key_part(name) {
-            Ok(Self(name.to_owned()))
+        let prefix = Self(text.to_owned());
+        if is_key_part(prefix.as_str()) {
+            Ok(prefix)
         } else {
-            Err(Error::InvalidKey { key: text.to_owned(), has_prefix: false })
+            Err(Error::InvalidKey { key: prefix.0, has_prefix: false })
         }
     }
 
     /// Returns the prefix as text, without the colon.
     pub fn as_str(&self) -> &str {
+        self.0.strip_suffix(':').unwrap_or(&self.0)
+    }
+
+    /// Returns the prefix as it was sent.
+    pub(crate) fn as_sent(&self) -> &str {
         &self.0
     }
 }

@@ -12,6 +12,13 @@ use crate::{
 /// Writes why `key` is none, and the key that it most likely means.
 pub(super) fn invalid_key(f: &mut fmt::Formatter<'_>, key: &str, has_prefix: bool) -> fmt::Result {
     if has_prefix {
+        if key.split_once(':').is_none_or(|(_, rest)| rest.is_empty()) {
+            return write!(
+                f,
+                "prefix {key:?} is of no key, because this session allows no prefixes; leave \
+                 prefix out to list all keys"
+            );
+        }
         return write!(
             f,
             "key {key:?} has a prefix, which this session does not allow; \

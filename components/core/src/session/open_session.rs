@@ -56,7 +56,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         let reject = |key: String| Err(Error::InvalidKey { key, has_prefix: true });
         let keys: Vec<&Key> = match command {
             Command::ListKeys { prefix: Some(prefix), .. } => {
-                return reject(format!("{}:", prefix.as_str()));
+                return reject(prefix.as_sent().to_owned());
             }
             Command::Read { key, .. }
             | Command::ReadHistory { key, .. }
