@@ -3,19 +3,26 @@
 
 use crate::{Error, digest, key::Line};
 
-/// The shortest text that a reason may not repeat, in characters, as in rounds. Shorter
-/// texts occur in many reasons by chance.
+/// The shortest text that a reason may not contain anywhere, in characters, as in rounds.
+/// Shorter texts are parts of many words by chance.
 const REPEATED_CHARS_MIN: usize = 4;
 
-/// Rejects a `reason` that contains `text`, the text to redact. Surrounding white space
-/// of the text is ignored.
+/// Rejects a `reason` that contains `text`, the text to redact: a short one only as a word
+/// of its own. Surrounding white space of the text is ignored.
 ///
 /// # Errors
 ///
 /// [`Error::Malformed`].
 pub fn check_reason(reason: &Line, text: &str) -> Result<(), Error> {
-    let text = text.trim();
-    if text.chars().count() < REPEATED_CHARS_MIN || !reason.as_str().contains(text) {
+    let (text, reason) = (text.trim(), reason.as_str());
+    let is_long = text.chars().count() >= REPEATED_CHARS_MIN;
+    let is_letter = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
+    let is_repeated = |(at, it): (usize, &str)| {
+        let (before, rest) = reason.split_at(at);
+        let after = rest.chars().nth(it.chars().count());
+        is_long || !(is_letter(before.chars().next_back()) || is_letter(after))
+    };
+    if text.is_empty() || !reason.match_indices(text).any(is_repeated) {
         return Ok(());
     }
     Err(Error::malformed(
@@ -27,7 +34,29 @@ pub fn check_reason(reason: &Line, text: &str) -> Result<(), Error> {
 /// Returns the placeholder for `value`: a JSON object. It has no reason if there is no
 /// room for one.
 pub fn placeholder(value: &str, reason: Option<&Line>) -> String {
-    let digest = digest::sha256(value);
+    placeholder_of(&digest::sha256(value), reason)
+}
+
+/// Returns true if `text` is the placeholder of some value.
+pub fn is_placeholder(text: &str) -> bool {
+    let rest = text.strip_prefix(r#"{"redacted":true,"digest":""#);
+    let Some((digest, rest)) = rest.and_then(|it| it.split_once('"')) else { return false };
+    let shown = rest.strip_prefix(r#","reason":""#).and_then(|it| it.strip_suffix(r#""}"#));
+    let reason = shown.and_then(|shown| {
+        let (mut reason, mut is_escaped) = (String::new(), false);
+        for c in shown.chars() {
+            is_escaped = c == '\\' && !is_escaped;
+            if !is_escaped {
+                reason.push(c);
+            }
+        }
+        Line::parse("reason", &reason).ok()
+    });
+    // What was parsed is written again: a text that differs anywhere is none.
+    digest::is_sha256(digest) && placeholder_of(digest, reason.as_ref()) == text
+}
+
+fn placeholder_of(digest: &str, reason: Option<&Line>) -> String {
     let Some(reason) = reason else {
         return format!(r#"{{"redacted":true,"digest":"{digest}"}}"#);
     };
@@ -56,6 +85,19 @@ mod tests {
         }
     }
 
+    /// A reason could once repeat a value of up to three characters, such as a PIN.
+    #[test]
+    fn a_reason_does_not_have_a_short_text_as_a_word() {
+        for reason in ["123", "the PIN 123", "x123 or PIN=123.", "\u{e9}123 (123)"] {
+            let reason = Line::parse("reason", reason).unwrap();
+            assert!(check_reason(&reason, " 123\n").is_err(), "{reason:?}");
+        }
+        for reason in ["a PIN", "1234", "\u{e9}123", "123a 0123"] {
+            let reason = Line::parse("reason", reason).unwrap();
+            assert!(check_reason(&reason, "123").is_ok(), "{reason:?}");
+        }
+    }
+
     #[test]
     fn a_placeholder_has_only_the_digest_and_the_reason() {
         let reason = Line::parse("reason", r#"a "key" in C:\x"#).unwrap();
@@ -66,5 +108,12 @@ mod tests {
                 r#"{{"redacted":true,"digest":"sha256:{of_abc}","reason":"a \"key\" in C:\\x"}}"#
             )
         );
+        for text in [placeholder("abc", Some(&reason)), placeholder("abc", None)] {
+            assert!(is_placeholder(&text), "{text}");
+            assert!(!is_placeholder(&text.replace(',', ", ")), "{text}");
+            assert!(!is_placeholder(&text.replace("ba78", "secret")), "{text}");
+            assert!(!is_placeholder(&text.replace('}', r#","more":"secret"}"#)), "{text}");
+        }
+        assert!(!is_placeholder("secret") && !is_placeholder("{}"));
     }
 }
