@@ -174,6 +174,12 @@ impl RoundItem {
         }
     }
 
+    /// Returns the digests of its values.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &String> {
+        let deltas = self.deltas.iter().filter_map(|it| it.value.as_ref());
+        deltas.chain(self.ended.as_ref().map(|it| &it.state))
+    }
+
     pub(crate) fn restore(&self, values: &Values) -> Result<KeptRound, Error> {
         let weight = |it: &WeightForm| {
             let participants = ParticipantPattern::parse(&it.participant)?;

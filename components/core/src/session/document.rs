@@ -12,12 +12,14 @@ use crate::{
     estimate,
     key::Key,
     kv::Revision,
+    participant::Role,
     port::Tokenizer,
     portable::{AHEAD_MS_MAX, NUMBER_MAX, Portable},
     rounds::stored::portable,
     store::{
         Entry, Totals,
-        history::Version,
+        history::{EndedHow, Version},
+        redaction,
         snapshot::{Snapshot, SnapshotInfo},
     },
     time::Timestamp,
@@ -43,7 +45,7 @@ pub(super) fn check(it: &Portable, now: Timestamp, tokenizer: &dyn Tokenizer) ->
             "it has a time in the future; set the clock of this host",
         ));
     }
-    check_values(it, tokenizer)?;
+    check_entries(it, tokenizer)?;
     portable::check(&it.rounds, NUMBER_MAX)?;
     it.context.check(NUMBER_MAX)?;
     it.packets.check(NUMBER_MAX)?;
@@ -55,10 +57,15 @@ fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<VersionId<'_>>>, Error>
     let mut labels = BTreeSet::new();
     let (mut last, mut all) = (Revision(0), Vec::<BTreeSet<VersionId<'_>>>::new());
     for Snapshot { info, entries } in &it.snapshots {
-        let SnapshotInfo { label, revision, totals, .. } = info;
+        let SnapshotInfo { label, revision, totals, taken_by, .. } = info;
         if !labels.insert(label) || *revision <= last {
             return Err(Error::invalid_document(format!(
                 "snapshot {label} is there twice, or not in its place"
+            )));
+        }
+        if taken_by.role() != Role::Orchestrator {
+            return Err(Error::invalid_document(format!(
+                "snapshot {label} was taken by {taken_by}, and only the orchestrator takes one"
             )));
         }
         // Filled one by one: `collect` would instantiate a sort for each type.
@@ -70,7 +77,9 @@ fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<VersionId<'_>>>, Error>
             *written > last || all.last().is_some_and(|it| it.contains(&(*key, *written)))
         };
         let was_there = |it: &VersionId<'_>| it.1 <= *revision && is_new(it);
-        if keys.len() < entries.len() || !held.iter().all(was_there) {
+        let is_later = |it: &Entry| it.touched > *revision;
+        if keys.len() < entries.len() || !held.iter().all(was_there) || entries.iter().any(is_later)
+        {
             return Err(Error::invalid_document(format!(
                 "snapshot {label} holds what was not there"
             )));
@@ -98,20 +107,30 @@ fn check_versions(it: &Portable, held: &[BTreeSet<VersionId<'_>>]) -> Result<(),
         }
     }
     let mut past = BTreeMap::new();
-    past.extend(it.history.iter().map(|it| (&it.entry.key, it.ended.revision)));
+    for version in &it.history {
+        if let Some(before) = past.insert(&version.entry.key, version) {
+            check_end(before, Some(&version.entry))?;
+        }
+    }
     let mut keys = BTreeSet::new();
-    for Entry { key, revision, .. } in &it.entries {
-        if !keys.insert(key) || past.get(key).is_some_and(|ended| ended > revision) {
+    for entry in &it.entries {
+        let Entry { key, revision, .. } = entry;
+        let before = past.remove(key);
+        if !keys.insert(key) || before.is_some_and(|it| it.ended.revision > *revision) {
             return Err(Error::invalid_document(format!(
                 "the entry {key} is there twice, or before its past"
             )));
         }
+        if let Some(before) = before {
+            check_end(before, Some(entry))?;
+        }
     }
+    past.into_values().try_for_each(|it| check_end(it, None))?;
     let current = it.entries.iter().map(|it| (it, Revision(u64::MAX)));
     let all = it.history.iter().map(|it| (&it.entry, it.ended.revision)).chain(current);
     for (entry, ended) in all {
         let Entry { key, version, revision, .. } = entry;
-        if ended <= *revision {
+        if ended <= *revision || ended <= entry.touched {
             return Err(Error::invalid_document(format!(
                 "version {version} of {key} ended before it was written"
             )));
@@ -130,10 +149,35 @@ fn check_versions(it: &Portable, held: &[BTreeSet<VersionId<'_>>]) -> Result<(),
     Ok(())
 }
 
-/// Validates that each version has a value of the right size, and that no value is left
-/// over.
-fn check_values(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
-    let mut seen = BTreeSet::new();
+/// Validates how a version ended; `next` is the version after it, if one is kept. Versions
+/// between the two may have been removed.
+fn check_end(it: &Version, next: Option<&Entry>) -> Result<(), Error> {
+    let Version { entry, ended } = it;
+    let is_possible = match ended.how {
+        EndedHow::Expired => entry.expires_at == Some(ended.at) && ended.by == entry.written_by,
+        EndedHow::Superseded | EndedHow::Deleted => ended.by.role() != Role::Admin,
+    };
+    // An entry that ended begins again with version 1.
+    let fits = |next: &Entry| {
+        if next.created != entry.created {
+            return next.created >= ended.revision;
+        }
+        let writes = next.version.saturating_sub(entry.version);
+        let commits = next.revision.0.saturating_sub(ended.revision.0);
+        ended.how == EndedHow::Superseded && (1..=commits.saturating_add(1)).contains(&writes)
+    };
+    if is_possible && next.is_none_or(fits) {
+        return Ok(());
+    }
+    let (Entry { key, version, .. }, how) = (entry, ended.how.as_str());
+    Err(Error::invalid_document(format!("version {version} of {key} cannot have been {how}")))
+}
+
+/// Validates each version by itself, its value, and that copies of it agree. No value is
+/// left over. (An entry may expire before it was written: expiry follows a clock that can
+/// be set back, and times of writes do not.)
+fn check_entries(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
+    let mut seen = BTreeMap::new();
     for entry in all_entries(&it.entries, &it.history, &it.snapshots) {
         let Entry { key, version, revision, .. } = entry;
         if key.prefix().is_some() && !it.config.allows_prefixes {
@@ -141,7 +185,11 @@ fn check_values(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
                 "the key {key} has a prefix, the session allows none"
             )));
         }
-        if *version == 0 || revision.0 == 0 || entry.created > *revision {
+        let is_written = entry.created <= *revision
+            && (1..=revision.0.saturating_sub(entry.created.0).saturating_add(1)).contains(version)
+            && entry.touched >= *revision
+            && entry.written_by.role() != Role::Admin;
+        if revision.0 == 0 || !is_written {
             return Err(Error::invalid_document(format!(
                 "version {version} of {key} was not written"
             )));
@@ -161,12 +209,56 @@ fn check_values(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
                 "the size of version {version} of {key} is not its size"
             )));
         }
-        seen.insert(version_id(entry));
+        // A redaction skips what was redacted, so that it would leave a value in the clear.
+        if entry.is_redacted && !redaction::is_placeholder(value) {
+            return Err(Error::invalid_document(format!(
+                "version {version} of {key} is redacted, and its value is no placeholder"
+            )));
+        }
+        if let Some(other) = seen.insert(version_id(entry), entry)
+            && !is_copy(other, entry)
+        {
+            return Err(Error::invalid_document(format!(
+                "version {version} of {key} is there in two forms"
+            )));
+        }
     }
     if seen.len() < it.values.len() {
         return Err(Error::invalid_document("it has values that no version of it has"));
     }
+    let mut before: Option<&Entry> = None;
+    for entry in seen.into_values() {
+        if let Some(before) = before.filter(|it| it.key == entry.key)
+            && !may_follow(before, entry)
+        {
+            let Entry { key, version, .. } = entry;
+            return Err(Error::invalid_document(format!(
+                "version {version} of {key} cannot be later than version {}",
+                before.version
+            )));
+        }
+        before = Some(entry);
+    }
     Ok(())
+}
+
+/// Returns true if two copies of one version can be of one session. Access lists, expiry and
+/// the history flag can change without a new version.
+fn is_copy(a: &Entry, b: &Entry) -> bool {
+    a.written_by == b.written_by
+        && a.written_at == b.written_at
+        && a.version == b.version
+        && a.created == b.created
+        && a.is_redacted == b.is_redacted
+}
+
+/// Returns true if `later` can be a version of the key of `it` that was written after it.
+fn may_follow(it: &Entry, later: &Entry) -> bool {
+    if it.created != later.created {
+        return later.created > it.revision;
+    }
+    // A redaction gives the current entry a new revision and keeps its version.
+    it.version < later.version || it.version == later.version && it.is_redacted && later.is_redacted
 }
 
 /// Rejects documents over the limits of every session. One may be over its own, which were

@@ -1,20 +1,22 @@
 //! Tests of documents: invalid ones are rejected, valid ones are imported. The codec
 //! checks that a document was not altered.
 
+use proptest::{collection::vec, prelude::*, sample::select};
 use shared_context_core::{
-    Caller, Code, Command, Config, Credential, Key, Reply, Scope, ScopeKind, WriteOptions,
+    Caller, Code, Command, Config, Credential, Key, Participant, Reply, Scope, ScopeKind,
+    WriteOptions,
     config::Retention,
     execute,
     port::{NoTokenizer, Ports, Revision},
     portable::Portable,
-    store::{Entry, Limits, Totals, snapshot::Snapshot},
+    store::{Entry, Limits, Totals, history::EndedHow, snapshot::Snapshot},
     time::Timestamp,
     tokens::Tokens,
 };
 
 use crate::{
-    ORCHESTRATOR, a_write, ask, delete, error_code, export, key, keys, label, past, read, session,
-    snapshot, support::TestHost, take_snapshot, ttl, write, write_with,
+    ORCHESTRATOR, a_delete, a_write, ask, delete, error_code, export, key, keys, label, line, past,
+    read, readers, session, snapshot, support::TestHost, take_snapshot, ttl, write, write_with,
 };
 
 /// Returns a session with some of everything. Revision 2 writes `a`, and 3 again; 4 takes
@@ -50,6 +52,10 @@ type Edit = (&'static str, fn(&mut Portable));
 
 fn value(it: &mut Portable, key: &str, revision: u64, text: &str) {
     it.values.insert((Key::parse(key).unwrap(), Revision(revision)), text.to_owned());
+}
+
+fn participant(text: &str) -> Participant {
+    Participant::parse(text).unwrap()
 }
 
 /// Adds copies of the last entry under other keys.
@@ -145,6 +151,31 @@ fn impossible_documents_are_rejected() {
             between.info.totals.tokens = between.info.totals.tokens.minus(Tokens(1));
             it.snapshots[1] = between;
         }),
+        // These were once imported. The value of the first could not be redacted.
+        ("a redacted value in the clear", |it| it.entries[2].is_redacted = true),
+        ("an entry of the admin", |it| it.entries[2].written_by = participant("admin")),
+        ("a version that the admin ended", |it| it.history[1].ended.by = participant("admin")),
+        ("a snapshot of a subagent", |it| {
+            it.snapshots[0].info.taken_by = participant("subagent:a");
+        }),
+        ("a version by two writers", |it| {
+            it.snapshots[0].entries[0].written_by = participant("subagent:a");
+        }),
+        ("an entry with the version of an earlier one", |it| it.entries[1].version = 1),
+        ("an entry with the version of its past", |it| {
+            let held = it.snapshots.iter_mut().flat_map(|it| &mut it.entries);
+            let copies = it.entries.iter_mut().chain(held).filter(|it| it.key.as_str() == "a");
+            copies.for_each(|it| it.version = 1);
+        }),
+        ("more versions than there were commits", |it| it.entries[2].version = 2),
+        ("an entry deleted in the middle of its life", |it| {
+            it.history[0].ended.how = EndedHow::Deleted;
+        }),
+        ("an expiry of what never expires", |it| it.history[1].ended.how = EndedHow::Expired),
+        ("a new life before the old one ended", |it| it.history[0].entry.created = Revision(1)),
+        ("touched before it was written", |it| it.entries[2].touched = Revision(10)),
+        ("touched after it ended", |it| it.history[0].entry.touched = Revision(3)),
+        ("touched after its snapshot", |it| it.snapshots[0].entries[0].touched = Revision(5)),
         ("revisions that leave no room", |it| it.entries[0].touched = Revision(u64::MAX)),
         ("the future", |it| it.created_at = Timestamp(1_000_000 + 86_400_001)),
     ];
@@ -165,6 +196,49 @@ fn impossible_documents_are_rejected() {
         let (host, answer) = import(document);
         assert_eq!(answer, Err(Code::MalformedRequest), "{what}");
         assert_eq!(host.rows("").len(), 0, "{what}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Rules about documents must not reject what a session can be in, at any clock.
+    #[test]
+    fn every_export_can_be_imported(
+        steps in vec((0..12_u8, select(&["a", "b", "c"][..]), 0..4_u64), 1..60),
+        history_versions_max in 0..4_u32,
+    ) {
+        let retention =
+            Retention { history_versions_max, history_bytes_max: 700, ..Retention::default() };
+        let host = session(Config { retention, ..Config::default() });
+        for (nth, (step, name, number)) in steps.into_iter().enumerate() {
+            let who = if number == 0 { ORCHESTRATOR } else { "subagent:a" };
+            let command = match step {
+                0..3 => a_write(name, &number.to_string().repeat(nth), WriteOptions::default()),
+                3 => a_write(name, "short-lived", ttl(number + 1)),
+                4 => {
+                    let keeps_history = Some(number > 1);
+                    a_write(name, "x", WriteOptions { keeps_history, ..WriteOptions::default() })
+                }
+                5 => a_delete(name),
+                6 => Command::TakeSnapshot { label: label(&number.to_string()), note: None },
+                7 => Command::RestoreSnapshot(label(&number.to_string())),
+                8 => Command::DeleteSnapshot(label(&number.to_string())),
+                9 => Command::Redact { key: key(name), revision: None, reason: line("secret") },
+                10 => Command::SetAccess { key: key(name), change: readers(&["*", who]) },
+                _ => {
+                    host.now.set(if number == 0 { 990_000 } else { host.now.get() + 900 });
+                    continue;
+                }
+            };
+            // Steps that fail change nothing.
+            drop(host.ask(if (6..10).contains(&step) { ORCHESTRATOR } else { who }, &command));
+        }
+        let document = export(&host);
+        let copy = TestHost::default();
+        copy.now.set(host.now.get());
+        ask(&copy, "admin", &Command::Import(document.clone()));
+        prop_assert_eq!(export(&copy), document);
     }
 }
 

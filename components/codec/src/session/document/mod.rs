@@ -6,7 +6,11 @@
 
 mod items;
 
-use std::{borrow::Cow, collections::BTreeMap, mem};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    mem,
+};
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -262,6 +266,24 @@ impl DocumentForm {
         }
     }
 
+    /// Rejects values that no item names.
+    fn check_values(&self) -> Result<(), Error> {
+        let mut left = BTreeSet::new();
+        left.extend(self.values.0.keys().map(String::as_str));
+        let past = self.history.iter().map(|it| &it.entry);
+        let held = self.snapshots.iter().flat_map(|it| &it.entries);
+        for it in self.entries.iter().chain(past).chain(held) {
+            left.remove(it.value.as_str());
+        }
+        for digest in self.rounds.iter().flat_map(RoundItem::values) {
+            left.remove(digest.as_str());
+        }
+        match left.first() {
+            None => Ok(()),
+            Some(digest) => Err(invalid(&format!("values.{digest} is of no item"))),
+        }
+    }
+
     fn into_portable(self) -> Result<Portable, Error> {
         let mut values = BTreeMap::new();
         let mut entry = |item: &EntryItem| {
@@ -365,6 +387,7 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
     }
     let form: DocumentForm = form::parse(document.as_bytes()).map_err(malformed)?;
     form.check()?;
+    form.check_values()?;
     form.into_portable()
 }
 
