@@ -153,7 +153,7 @@ fn details(error: &Error) -> Option<String> {
         Error::CoordinationConflict { current_version } => {
             Members { current_version: Some(*current_version), ..Members::default() }
         }
-        Error::StoreFull { over, largest } => {
+        Error::StoreFull { over, largest, .. } => {
             let short = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
             let (limit, actual, unit) = match over {
                 StoreLimit::Document { bytes, bytes_max } => {

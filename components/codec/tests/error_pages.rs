@@ -116,6 +116,7 @@ fn of_sessions() -> Vec<Error> {
         Error::VersionConflict { key: key("findings"), current_version: 4, current_revision: 31 },
         Error::StoreFull {
             over: StoreLimit::Tokens { tokens: Tokens(10_120), tokens_max: Tokens(10_000) },
+            is_limited: false,
             largest: vec![(key("findings_summary"), Tokens(940)), (key("scope"), Tokens(610))],
         },
         Error::InDoubt(KvError("for the log".to_owned())),

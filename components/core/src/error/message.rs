@@ -242,7 +242,9 @@ impl fmt::Display for Error {
                 "{key} is now at version {current_version} (revision {current_revision}), \
                  not what the condition says; read it, merge, and write again on top of that"
             ),
-            Self::StoreFull { over, largest } => text::full(f, over, largest),
+            Self::StoreFull { over, is_limited, largest } => {
+                text::full(f, over, *is_limited, largest)
+            }
             Self::Overtaken => f.write_str(OVERTAKEN),
             Self::Unread(_) => f.write_str(UNREAD),
             Self::Unstored(_) => f.write_str(UNSTORED),

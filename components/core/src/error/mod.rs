@@ -342,6 +342,9 @@ pub enum Error {
     StoreFull {
         /// The limit that would be exceeded.
         over: StoreLimit,
+        /// True if the caller is limited to some keys: then `over` has the totals of the
+        /// entries it sees.
+        is_limited: bool,
         /// The largest entries, largest first: candidates to delete.
         largest: Vec<(Key, Tokens)>,
     },

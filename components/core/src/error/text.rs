@@ -114,13 +114,23 @@ pub(super) fn altered(f: &mut fmt::Formatter<'_>, differences: &[String]) -> fmt
     f.write_str("; read it again with context_read")
 }
 
-/// Writes which limit the store would exceed, and which entries are the largest.
+/// Writes which limit the store would exceed, and which entries are the largest. A caller that
+/// `is_limited` to some keys may not be able to make room.
 pub(super) fn full(
     f: &mut fmt::Formatter<'_>,
     over: &StoreLimit,
+    is_limited: bool,
     largest: &[(Key, Tokens)],
 ) -> fmt::Result {
     match over {
+        StoreLimit::Tokens { tokens, tokens_max } if is_limited => write!(
+            f,
+            "the store would exceed its limit of {} tokens, with {tokens} in your keys",
+            tokens_max.0
+        )?,
+        StoreLimit::Keys { keys, keys_max } if is_limited => {
+            write!(f, "the store would exceed its limit of {keys_max} keys, with {keys} of yours")?;
+        }
         StoreLimit::Tokens { tokens, tokens_max } => {
             write!(f, "the store would have {tokens}, it holds at most {}", tokens_max.0)?;
         }
@@ -135,7 +145,11 @@ pub(super) fn full(
             );
         }
     }
-    f.write_str("; delete or distill entries first")?;
+    f.write_str(if is_limited {
+        "; ask the orchestrator to make room, or delete or distill entries first"
+    } else {
+        "; delete or distill entries first"
+    })?;
     for (nth, (key, tokens)) in largest.iter().enumerate() {
         let lead = if nth == 0 { ", the largest are " } else { ", " };
         write!(f, "{lead}{key} ({tokens})")?;

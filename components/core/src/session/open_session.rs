@@ -131,6 +131,11 @@ impl<B: Bucket> OpenSession<'_, B> {
         self.meta.next_expiry.is_some_and(|at| at <= self.now)
     }
 
+    /// Returns true if the caller's credential is for some keys only.
+    pub(super) fn is_limited(&self) -> bool {
+        !self.caller.keys().is_every_key()
+    }
+
     pub(super) fn totals(&self) -> Result<Totals, Error> {
         if !self.has_expired() {
             return Ok(self.meta.totals);

@@ -24,9 +24,9 @@ pub(super) fn totals_of(entries: &[Entry]) -> Totals {
 
 impl<B: Bucket> OpenSession<'_, B> {
     /// Returns the totals of the entries. They would tell a caller that is limited to some keys
-    /// about the others, so it gets those of its own.
+    /// about the others, so it gets those of the entries it sees.
     pub(super) fn visible_totals(&self) -> Result<Totals, Error> {
-        if self.caller.keys().is_every_key() {
+        if !self.is_limited() {
             return self.totals();
         }
         let mut entries = self.entries(None)?;
@@ -44,14 +44,9 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
         let entries = self.entries(prefix)?;
         let visible: Vec<Entry> = entries.into_iter().filter(|it| self.may_see(it)).collect();
-        let total_tokens = if self.caller.keys().is_every_key() {
-            self.totals()?.tokens
-        } else {
-            totals_of(&visible).tokens
-        };
         let listing = Listing {
             entries: visible.into_iter().map(|it| self.shown(it)).collect(),
-            total_tokens,
+            total_tokens: self.visible_totals()?.tokens,
             tokens_max: self.meta.limits.store_tokens_max,
         };
         Ok(self.answer(Reply::Listing(listing)))

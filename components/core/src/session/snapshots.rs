@@ -61,7 +61,7 @@ impl<B: Bucket> OpenSession<'_, B> {
     pub(super) fn list_snapshots(&self) -> Result<Decision, Error> {
         let snapshots_max = self.meta.retention.snapshots_max;
         let mut snapshots = self.snapshots()?;
-        if !self.caller.keys().is_every_key() {
+        if self.is_limited() {
             for info in &mut snapshots {
                 let entries = self.without_hidden(self.snapshot_entries(info.revision)?)?;
                 info.totals = totals_of(&entries);
@@ -86,7 +86,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             let revision = entry.revision;
             return Ok(answer(revision, Reply::Entry(self.with_value(entry)?), &self.meta));
         }
-        if !self.caller.keys().is_every_key() {
+        if self.is_limited() {
             info.totals = totals_of(&entries);
         }
         let entries = entries.into_iter().map(|it| self.with_value(it));

@@ -66,6 +66,6 @@ impl<B> Draft<'_, B> {
             return Ok(());
         }
         let over = StoreLimit::Document { bytes, bytes_max: CARRIED_BYTES_MAX };
-        Err(Error::StoreFull { over, largest: Vec::new() })
+        Err(Error::StoreFull { over, is_limited: false, largest: Vec::new() })
     }
 }

@@ -5,6 +5,7 @@ use std::slice;
 
 use super::{
     Decision, Draft, OpenSession, answer, not_found,
+    reads::totals_of,
     retries::{Replay, answer_row},
 };
 use crate::{
@@ -255,7 +256,20 @@ impl<B: Bucket> OpenSession<'_, B> {
         checked.map_err(|err| match (err, self.entries(None)) {
             (Error::StoreFull { over, .. }, Ok(mut entries)) => {
                 entries.retain(|it| self.may_see(it));
-                Error::StoreFull { over, largest: store::largest(entries, LARGEST_NAMED) }
+                let is_limited = self.is_limited();
+                let over = if is_limited {
+                    // It is not told the totals of keys that it cannot see.
+                    let own = totals_of(&entries);
+                    let own = Totals {
+                        keys: own.keys.saturating_add(totals.keys.saturating_sub(before.keys)),
+                        tokens: own.tokens.plus(totals.tokens.minus(before.tokens)),
+                    };
+                    store::with_totals(over, own)
+                } else {
+                    over
+                };
+                let largest = store::largest(entries, LARGEST_NAMED);
+                Error::StoreFull { over, is_limited, largest }
             }
             (err, _) => err,
         })
@@ -278,7 +292,8 @@ impl<B: Bucket> OpenSession<'_, B> {
         totals: Totals,
         others: Option<&NewKeyContext>,
     ) -> Vec<warning::Warning> {
-        let mut warnings = warning::on_value(&self.meta.limits, totals, entry.value_tokens, value);
+        let (limits, is_limited) = (&self.meta.limits, self.is_limited());
+        let mut warnings = warning::on_value(limits, totals, is_limited, entry.value_tokens, value);
         if let Some(NewKeyContext { entries, namespace }) = others {
             let has = |own: &Namespace| own.keys.is_empty() || own.has(&entry.key);
             let is_convention =

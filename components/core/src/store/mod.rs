@@ -128,7 +128,7 @@ pub fn check_value(limits: &Limits, tokens: Tokens) -> Result<(), Error> {
 ///
 /// [`Error::StoreFull`], without the largest entries; the caller adds them.
 pub fn check_totals(limits: &Limits, before: Totals, totals: Totals) -> Result<(), Error> {
-    let full = |over| Err(Error::StoreFull { over, largest: Vec::new() });
+    let full = |over| Err(Error::StoreFull { over, is_limited: false, largest: Vec::new() });
     let (tokens, tokens_max) = (totals.tokens, limits.store_tokens_max);
     if tokens > tokens_max && tokens > before.tokens {
         return full(StoreLimit::Tokens { tokens, tokens_max });
@@ -138,6 +138,15 @@ pub fn check_totals(limits: &Limits, before: Totals, totals: Totals) -> Result<(
         return full(StoreLimit::Keys { keys, keys_max });
     }
     Ok(())
+}
+
+/// Returns the limit `over` with other totals than those of the whole store.
+pub(crate) fn with_totals(over: StoreLimit, Totals { keys, tokens }: Totals) -> StoreLimit {
+    match over {
+        StoreLimit::Tokens { tokens_max, .. } => StoreLimit::Tokens { tokens, tokens_max },
+        StoreLimit::Keys { keys_max, .. } => StoreLimit::Keys { keys, keys_max },
+        StoreLimit::Document { .. } => over,
+    }
 }
 
 /// Returns at most `count` of the largest `entries`, by size, then by key.

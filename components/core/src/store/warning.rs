@@ -77,8 +77,15 @@ const JSON_RECORDS_MIN: usize = 3;
 /// The fewest lines that make a log or a transcript.
 const LOG_LINES_MIN: usize = 5;
 
-/// Returns the warnings about a written value and the store's new totals.
-pub fn on_value(limits: &Limits, totals: Totals, tokens: Tokens, value: &str) -> Vec<Warning> {
+/// Returns the warnings about a written value and the store's new totals, which a writer that
+/// `is_limited` to some keys is not told.
+pub fn on_value(
+    limits: &Limits,
+    totals: Totals,
+    is_limited: bool,
+    tokens: Tokens,
+    value: &str,
+) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |code, message| warnings.push(Warning { code, message });
     if tokens.is_share_of(NEAR_LIMIT_PERCENT, limits.value_tokens_max) {
@@ -95,10 +102,14 @@ pub fn on_value(limits: &Limits, totals: Totals, tokens: Tokens, value: &str) ->
     }
     if totals.tokens.is_share_of(NEAR_LIMIT_PERCENT, limits.store_tokens_max) {
         let (tokens, max) = (totals.tokens, limits.store_tokens_max.0);
-        warn(
-            WarningCode::NearLimit,
-            format!("the store holds {tokens} of at most {max}; delete what is settled"),
-        );
+        let message = if is_limited {
+            format!(
+                "the store is near its limit of {max} tokens; delete what is settled of your keys"
+            )
+        } else {
+            format!("the store holds {tokens} of at most {max}; delete what is settled")
+        };
+        warn(WarningCode::NearLimit, message);
     }
     if let Some(what) = raw_kind(value) {
         warn(

@@ -2,7 +2,8 @@
 //! them everywhere, and no reply reveals that they exist.
 
 use shared_context_core::{
-    Batch, Code, Command, Condition, Config, Delete, Error, Reply, RequestId, Write, WriteOptions,
+    Batch, Code, Command, Condition, Config, Delete, Error, Prefix, Reply, RequestId, Write,
+    WriteOptions,
     pattern::KeyPattern,
     port::Revision,
     store::{
@@ -196,6 +197,28 @@ fn a_full_store_names_only_visible_keys() {
     }
 }
 
+/// A limited caller was once told the total of the whole store, and to make room that it
+/// could not make.
+#[test]
+fn a_full_store_does_not_reveal_its_total() {
+    let limits = Limits { value_tokens_max: Tokens(10), store_tokens_max: Tokens(10), keys_max: 3 };
+    let host = session(Config { limits, ..Config::default() });
+    write(&host, "constraints", &"x".repeat(20));
+    write(&host, "inv_1", &"x".repeat(8));
+    let more = |size| a_write("inv_2", &"x".repeat(size), WriteOptions::default());
+    let expected = "the store would exceed its limit of 10 tokens, with 6 tokens in your keys; ask \
+                    the orchestrator to make room, or delete or distill entries first, the largest \
+                    are inv_1 (2 tokens)";
+    assert_eq!(rejection(&host, LIMITED, &more(16)), (Code::StoreFull, expected.to_owned()));
+    let Reply::Written(it) = ask(&host, LIMITED, &more(4)).reply else { panic!() };
+    let near = "the store is near its limit of 10 tokens; delete what is settled of your keys";
+    assert!(it.warnings.iter().any(|it| it.message == near), "{:?}", it.warnings);
+    let another = a_write("scope", "", WriteOptions::default());
+    let (code, text) = rejection(&host, LIMITED, &another);
+    assert_eq!(code, Code::StoreFull);
+    assert!(text.starts_with("the store would exceed its limit of 3 keys, with 3 of yours; ask"));
+}
+
 #[test]
 fn warnings_name_only_visible_keys() {
     let host = session(Config::default());
@@ -257,17 +280,24 @@ fn a_prompt_names_the_granted_keys() {
 }
 
 /// A limited caller was told the size of the whole store: the sum of what it does not see.
+/// Then a prefix changed its total.
 #[test]
-fn totals_are_those_of_the_listed_keys() {
-    let host = session(Config::default());
-    write(&host, "inv_1", "four tokens in it");
+fn totals_are_those_of_all_visible_keys() {
+    let host = session(Config { allows_prefixes: true, ..Config::default() });
+    write(&host, "inv:scope", "four tokens in it");
+    write(&host, "scope", "1");
     write(&host, "constraints", "many more tokens than that");
-    let total =
-        |who| match ask(&host, who, &Command::ListKeys { prefix: None, if_changed_since: None })
-            .reply
-        {
-            Reply::Listing(it) => it.total_tokens.0,
-            other => panic!("{other:?}"),
+    let total = |who, prefix: Option<&str>| {
+        let prefix = prefix.map(|it| Prefix::parse(it).unwrap());
+        let Reply::Listing(it) =
+            ask(&host, who, &Command::ListKeys { prefix, if_changed_since: None }).reply
+        else {
+            panic!()
         };
-    assert_eq!((total(LIMITED), total(WHOLE)), (5, 12));
+        it.total_tokens.0
+    };
+    for prefix in [None, Some("inv"), Some("other")] {
+        assert_eq!(total("subagent:a only inv:*,scope", prefix), 6, "{prefix:?}");
+        assert_eq!(total(WHOLE, prefix), 13, "{prefix:?}");
+    }
 }

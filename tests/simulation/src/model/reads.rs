@@ -36,16 +36,10 @@ impl Model {
             |it: &&StoredEntry| prefix.is_none_or(|prefix| it.entry.key.prefix() == Some(prefix));
         let seen = |it: &&StoredEntry| self.may_see(who, &it.entry.key, &it.entry.access);
         let entries = self.entries.values().filter(seen).filter(is_asked_for);
-        // A credential for some keys learns nothing of the others.
-        let total_tokens = if is_limited(who) {
-            let seen = entries.clone().map(|it| it.entry.value_tokens);
-            seen.fold(Tokens(0), Tokens::plus)
-        } else {
-            Tokens(self.tokens())
-        };
         let listing = Listing {
             entries: entries.map(|it| self.shown(who, it)).collect(),
-            total_tokens,
+            // A credential for some keys learns nothing of the others.
+            total_tokens: self.show_to(who).total_tokens,
             tokens_max: self.config().limits.store_tokens_max,
         };
         Ok((Revision(self.revision), Reply::Listing(listing)))
