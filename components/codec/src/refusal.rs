@@ -1,11 +1,8 @@
 //! Errors for requests that cannot be parsed, in words that an agent can act on.
 
-use shared_context_core::Error;
+use shared_context_core::{Error, json::plain_syntax};
 
-use crate::{
-    json::{ParseError, plain_syntax},
-    nearest::did_you_mean,
-};
+use crate::{json::ParseError, nearest::did_you_mean};
 
 /// Most members of a form that an error lists.
 const LISTED_MAX: usize = 12;
@@ -149,10 +146,15 @@ fn wrong_type(whose: &str, sent: &str, expected: &str) -> String {
             None => sent.to_owned(),
         },
     };
-    let hint = if must_be == "text" && is_structure && whose.ends_with("value") {
-        "; send JSON as text, such as \"{\\\"a\\\":1}\""
-    } else {
-        ""
+    let hint = match must_be {
+        "text" if is_structure && whose.ends_with("value") => {
+            "; send JSON as text, such as \"{\\\"a\\\":1}\""
+        }
+        "an object" if whose.starts_with("writes[") => {
+            ", such as {\"key\":\"current_phase\",\"value\":\"review\"}"
+        }
+        "an object" if whose.starts_with("deletes[") => ", such as {\"key\":\"open_questions\"}",
+        _ => "",
     };
     format!("{whose} must be {must_be}, not {sent}{hint}")
 }
@@ -213,6 +215,10 @@ mod tests {
             (
                 "reduction_percent: invalid type: floating point `40.5`, expected u32 at line 1 column 5",
                 "reduction_percent must be a whole number, not 40.5",
+            ),
+            (
+                "deletes[item 1]: invalid type: string \"a\", expected a map at line 1 column 5",
+                r#"deletes[item 1] must be an object, not text, such as {"key":"open_questions"}"#,
             ),
             (
                 "?: EOF while parsing a string at line 1 column 5",

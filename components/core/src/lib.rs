@@ -67,6 +67,7 @@ pub mod digest;
 pub mod extract;
 pub mod fence;
 pub mod item;
+pub mod json;
 pub mod namespace;
 pub mod portable;
 pub mod prompt;

@@ -14,7 +14,9 @@ use super::{
     packet::{Change, Link, PACKET_FORMAT, Packet, TokenCount},
     statement::{Origin, Source, Statement},
 };
-use crate::{Error, digest::is_sha256, item::Authority, key::Key, tokens::Tokens};
+use crate::{
+    Error, digest::is_sha256, item::Authority, json::syntax_error, key::Key, tokens::Tokens,
+};
 
 impl Packet {
     /// Parses a packet. Its checksum is not checked: [`super::check_document`] does.
@@ -184,8 +186,9 @@ impl Source {
 ///
 /// [`Error::Malformed`] if it is none.
 pub(super) fn parse(text: &str) -> Result<Value, Error> {
-    let invalid = |it| Error::malformed(format!("the document is no JSON: {it}"));
-    serde_json::from_str(text).map_err(invalid)
+    serde_json::from_str(text).map_err(|error| {
+        Error::malformed(format!("the document is no JSON: {}", syntax_error(&error)))
+    })
 }
 
 /// Reads a document.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::path::Step;
-use crate::{Error, canonical};
+use crate::{Error, canonical, json::syntax_error};
 
 /// The maximum nesting depth of JSON, including the steps of its path.
 pub const DEPTH_MAX: usize = 32;
@@ -132,7 +132,7 @@ fn read(depth_max: usize, text: &str) -> Result<(Value, usize), Error> {
     // Parse from bytes, like all other JSON: a parser of `&str` would be compiled as a
     // second instance.
     let value = serde_json::from_slice(text.as_bytes())
-        .map_err(|err| Error::malformed(format!("the value is no JSON: {err}")))?;
+        .map_err(|err| Error::malformed(format!("the value is no JSON: {}", syntax_error(&err))))?;
     Ok((value, members))
 }
 
@@ -312,6 +312,18 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    /// An invalid value was once described in the words of the parser.
+    #[test]
+    fn a_syntax_error_is_described_in_plain_words() {
+        for (bad, part) in [
+            (r#""\ud800""#, "is only half of a character; send the character itself, at line 1"),
+            ("1e400", "the value is no JSON: a number is too large, at line 1 column 5"),
+        ] {
+            let seen = Json::parse(bad).unwrap_err().to_string();
+            assert!(seen.contains(part), "{seen}");
         }
     }
 

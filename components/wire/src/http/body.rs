@@ -9,11 +9,12 @@
 use std::{borrow::Cow, fmt};
 
 use serde::{
-    Deserializer, Serialize, Serializer,
+    Deserializer,
     de::{MapAccess, Visitor},
 };
 use serde_json::{error::Category, value::RawValue};
-use shared_context_codec::{Failure, parse_whole, plain_syntax};
+use shared_context_codec::{Failure, parse_whole};
+use shared_context_core::json::syntax_error;
 
 /// Members of a body, in the order sent.
 pub(crate) struct Members<'b> {
@@ -33,6 +34,18 @@ impl<'b> Members<'b> {
         known: &[&str],
         example: &'static str,
     ) -> Result<Self, Failure> {
+        let members = Self::parse_any(body, example)?;
+        members.expect_known(known)?;
+        Ok(members)
+    }
+
+    /// Parses `body`, an object with any members, each at most once. `example` is a valid body for
+    /// error messages.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`.
+    pub(crate) fn parse_any(body: &'b [u8], example: &'static str) -> Result<Self, Failure> {
         let reject = |what: String| Err(malformed(format!("{what}; for example {example}")));
         let body = match text(body) {
             Ok(body) => body.trim_ascii_start(),
@@ -54,26 +67,42 @@ impl<'b> Members<'b> {
         if let Err(error) = deserializer.end() {
             return reject(format!("the body is not one JSON object: {}", syntax_error(&error)));
         }
-        for (nth, (name, _)) in members.iter().enumerate() {
-            if !known.contains(&name.as_ref()) {
-                let shown: String = name.chars().take(80).collect();
-                let known = known.join(", ");
-                return reject(format!("the body has no member {shown:?}, it knows {known}"));
-            }
-            if members.iter().skip(nth + 1).any(|(other, _)| other == name) {
-                return reject(format!("the body has the member {name} twice"));
-            }
+        let mut names: Vec<&str> = members.iter().map(|(name, _)| &**name).collect();
+        // Sorted, because a body can have many members.
+        names.sort_unstable();
+        if let Some([name, _]) = names.array_windows().find(|[one, other]| one == other) {
+            let shown: String = name.chars().take(80).collect();
+            return Err(malformed(format!("the body has the member {shown} twice")));
         }
         Ok(Self { example, members })
     }
 
+    /// Rejects members that are not `known`.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`.
+    pub(crate) fn expect_known(&self, known: &[&str]) -> Result<(), Failure> {
+        let Some((name, _)) = self.iter().find(|(name, _)| !known.contains(name)) else {
+            return Ok(());
+        };
+        let shown: String = name.chars().take(80).collect();
+        let knows = match known {
+            [] => "it takes no members".to_owned(),
+            _ => format!("it knows {}", known.join(", ")),
+        };
+        Err(malformed(format!("the body has no member {shown:?}, {knows}")))
+    }
+
+    /// Returns the members as they were sent, null or not.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'b RawValue)> {
+        self.members.iter().map(|(name, value)| (&**name, *value))
+    }
+
     /// Returns the member `name` as it was sent; `None` if it is absent or null.
     pub(crate) fn raw(&self, name: &str) -> Option<&'b RawValue> {
-        self.members
-            .iter()
-            .find(|(it, _)| it == name)
-            .map(|(_, value)| *value)
-            .filter(|value| value.get() != "null")
+        let found = self.iter().find(|(it, _)| *it == name);
+        found.map(|(_, value)| value).filter(|it| it.get() != "null")
     }
 
     /// Returns the member `name` as it was sent.
@@ -134,13 +163,6 @@ impl<'b> Members<'b> {
     }
 }
 
-/// Serializes the object that was sent.
-impl Serialize for Members<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.members.iter().map(|(name, value)| (name, value)))
-    }
-}
-
 /// Returns the body as one JSON value that is passed on without parsing; `expected` describes it in
 /// error messages.
 ///
@@ -160,14 +182,6 @@ pub(crate) fn document<'b>(body: &'b [u8], expected: &str) -> Result<&'b RawValu
             _ => format!("the body is not JSON: see line {line}, at character {column}"),
         })
     })
-}
-
-/// Describes a syntax error, with its place.
-pub(crate) fn syntax_error(error: &serde_json::Error) -> String {
-    let shown = error.to_string();
-    let problem = shown.split_once(" at line ").map_or(&*shown, |(problem, _)| problem);
-    let (line, column) = (error.line(), error.column());
-    format!("{}, at line {line} column {column}", plain_syntax(problem))
 }
 
 /// Returns the body as text.
@@ -247,8 +261,9 @@ mod tests {
             br#"{"a":"x"} {"a":"secret"}"#,
             "not one JSON object: something follows after its end",
         );
-        check(br#"{"a":"x","c":"secret"}"#, r#"no member "c", it knows a, b; for example {"a":"#);
+        check(br#"{"a":"x","c":"secret"}"#, r#"no member "c", it knows a, b"#);
         check(br#"{"a":"x","a":"secret"}"#, "the member a twice");
+        check(br#"{"a":"x","b":1,"\u0061":"secret"}"#, "the member a twice");
         check(br#"{"b":1}"#, "needs the member a");
         check(br#"{"a":null}"#, "needs the member a");
         check(br#"{"a":["secret"]}"#, "a must be a string");
@@ -260,6 +275,13 @@ mod tests {
         check(br#"{"a":"\ud800"}"#, "a must be a string");
         check(b"{\"a\":\"\x01\"}", "control character");
         check(b"\xef\xbb\xbf{}", "not valid JSON");
+    }
+
+    /// An empty list of members was once followed by "it knows ; for example {}".
+    #[test]
+    fn an_object_without_members_is_not_described_by_an_empty_list() {
+        let failure = Members::parse(br#"{"x":1}"#, &[], EXAMPLE).err().unwrap();
+        assert_eq!(failure.message, r#"the body has no member "x", it takes no members"#);
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod cursor;
 mod destination;
 mod dispatch;
 mod documents;
-mod entries;
+pub(crate) mod entries;
 mod event;
 mod finish;
 mod kept;
@@ -73,7 +73,7 @@ use crate::{
 };
 
 pub(crate) use self::{
-    body::{JsonText, syntax_error},
+    body::JsonText,
     call::{invalid_reply, scope},
     changes::{Page, WAIT_SECONDS_MAX, Wait, revision},
     cursor::Cursor,

@@ -11,9 +11,9 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use shared_context_codec::{
-    Failure, actions, did_you_mean, nearest_action, parse_whole, plain_syntax, shorten,
-    unknown_member,
+    Failure, actions, did_you_mean, nearest, nearest_action, parse_whole, shorten, unknown_member,
 };
+use shared_context_core::json::plain_syntax;
 
 use super::params::Params;
 use crate::{
@@ -63,13 +63,21 @@ pub(super) fn check(
                  subagent:review"
             )));
         }
-        return Err(malformed(unknown_member(whose, unknown, &taken)));
+        let near = nearest(unknown, taken.iter().copied());
+        return Err(malformed(match near.filter(|it| arguments.has(it)) {
+            // It cannot mean a member that is there as well.
+            Some(_) => {
+                let shown = shorten(unknown, 40);
+                format!("{whose} takes no {shown}; it takes {}", taken.join(", "))
+            }
+            None => unknown_member(whose, unknown, &taken),
+        }));
     }
     let required = if tool.calls.is_named() { required_by(action) } else { tool.required };
     let absent = |it: &&&str| arguments.get(it).is_none();
     if let Some(name) = required.iter().find(absent) {
         let about = tool.members.iter().find(|it| it.name == *name).map(|it| it.about);
-        let about = about.map(|it| about_in(action, it)).filter(|it| !it.is_empty());
+        let about = about.map(without_actions).filter(|it| !it.is_empty());
         let about = about.map(|it| format!(" ({it})"));
         return Err(malformed(format!("{whose} needs {name}{}", about.unwrap_or_default())));
     }
@@ -220,10 +228,14 @@ fn check_items(place: &str, list: &str, must_be: &str, sent: &RawValue) -> Resul
     }
 }
 
-/// Returns the description of a member, without the name of the `action` that it is for.
-fn about_in<'a>(action: &str, about: &'a str) -> &'a str {
-    let own = about.strip_prefix("for ").and_then(|it| it.strip_prefix(action));
-    own.map_or(about, |it| it.trim_start_matches([',', ' ']))
+/// Returns the description of a member, without the names of the actions that it is for.
+fn without_actions(about: &str) -> String {
+    let is_action = |name: &&str| *name == ADD_SUBAGENT || actions().any(|it| it.name == *name);
+    let parts: Vec<&str> = about.strip_prefix("for ").unwrap_or_default().split(", ").collect();
+    match parts.iter().take_while(|it| is_action(it)).count() {
+        0 => about.to_owned(),
+        named => parts.into_iter().skip(named).collect::<Vec<_>>().join(", "),
+    }
 }
 
 /// Checks a list of objects with these `members`.

@@ -13,9 +13,10 @@ use std::borrow::Cow;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::IgnoredAny};
 use serde_json::{error::Category, value::RawValue};
+use shared_context_core::json::syntax_error;
 
 use super::fault::Fault;
-use crate::http::{JsonText, syntax_error};
+use crate::http::JsonText;
 
 /// A message from a client.
 #[derive(Debug)]
