@@ -235,7 +235,8 @@ impl fmt::Display for Error {
             Self::VersionConflict { key, current_version: 0, .. } => write!(
                 f,
                 "{key} does not exist, the condition says it does; \
-                 write it with if_version 0, or without a condition"
+                 create it (if_version 0, over HTTP If-None-Match: *), or write it without a \
+                 condition"
             ),
             Self::VersionConflict { key, current_version, current_revision } => write!(
                 f,

@@ -20,7 +20,9 @@ pub(crate) async fn answer<E: Engine>(
     let request = request(call, act)?;
     let outcome = call.invoke_bytes(&request).await;
     let reply = outcome.map_err(|failure| match &*failure.code {
-        "MALFORMED_REQUEST" => body_error(call, act).unwrap_or_else(|| with_example(failure, act)),
+        "MALFORMED_REQUEST" => {
+            body_error(call, act).unwrap_or_else(|| with_example(failure, call, act))
+        }
         _ => failure,
     })?;
     if let Some((media, text)) = text(call, act, &reply) {
@@ -96,14 +98,18 @@ fn body_error<E>(call: &Call<'_, E>, act: ActionRoute) -> Option<Failure> {
     Members::parse(call.body, &known, example).err()
 }
 
-/// Adds the route's example body to the message of `failure`, if it has one.
-fn with_example(failure: Failure, act: ActionRoute) -> Failure {
-    match act.route.example {
-        Some(example) => {
-            Failure { message: format!("{}; for example {example}", failure.message), ..failure }
-        }
-        None => failure,
+/// Adds the route's example body to the message of `failure` if the body has no members or a needed
+/// one is missing. The other messages of the tool say what to send.
+fn with_example<E>(failure: Failure, call: &Call<'_, E>, act: ActionRoute) -> Failure {
+    let Some(example) = act.route.example else { return failure };
+    let is_complete = Members::parse_any(call.body, example).is_ok_and(|sent| {
+        let mut needed = act.in_body().filter(|it| it.is_needed);
+        sent.iter().next().is_some() && needed.all(|it| sent.raw(it.name).is_some())
+    });
+    if is_complete {
+        return failure;
     }
+    Failure { message: format!("{}; for example {example}", failure.message), ..failure }
 }
 
 /// Returns the text of `reply` and its type, if the client prefers text to JSON.

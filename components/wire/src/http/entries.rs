@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode, header::ETAG};
-use serde::Serialize;
 use serde_json::value::RawValue;
 use shared_context_codec::{Effect, Failure, Reply, actions, text_in};
 
@@ -16,15 +15,9 @@ use super::{
 };
 use crate::Engine;
 
-/// Value of an entry that is being written.
-#[derive(Clone, Copy, Serialize)]
-#[serde(untagged)]
-enum Value<'r> {
-    /// Text, as it was sent.
-    Text(&'r str),
-    /// JSON, as it was sent; the tool checks that it is a string.
-    Json(&'r RawValue),
-}
+/// Members of the body of a `PUT` of an entry. The tool checks them.
+pub(crate) const MEMBERS_TO_WRITE: [&str; 6] =
+    ["value", "ttl_seconds", "expires_at", "readable_by", "writable_by", "history"];
 
 /// Most attempts of a conditional change that must read the entry first.
 const ATTEMPTS_MAX: u32 = 16;
@@ -32,6 +25,7 @@ const ATTEMPTS_MAX: u32 = 16;
 /// `POST …/shared_context`: the JSON tool; the request is passed on without parsing.
 pub(crate) async fn call_tool<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
+    precondition::expect_none(call.headers)?;
     if call.body.is_empty() {
         return Err(Failure::new(
             "MALFORMED_REQUEST",
@@ -44,8 +38,9 @@ pub(crate) async fn call_tool<E: Engine>(call: &Call<'_, E>) -> Result<Response<
     Ok(respond::json(StatusCode::OK, reply.body))
 }
 
-/// Returns the request in the body with the member `request_id`; `None` if it needs none. A body
-/// that has one already then has it twice, which the tool rejects.
+/// Returns the request in the body with the member `request_id`; `None` if it needs none, or if the
+/// tool is to reject the body. A body that has one already then has it twice, which the tool rejects
+/// as well.
 ///
 /// # Errors
 ///
@@ -61,8 +56,11 @@ fn named<E>(call: &Call<'_, E>, request_id: &str) -> Result<Option<Vec<u8>>, Fai
         }
         return Ok(None);
     }
-    let members = call.body.trim_ascii_start().strip_prefix(b"{");
-    Ok(members.map(|it| ToolRequest::named(request_id).with_members_of(it)))
+    let Ok(members) = Members::parse_any(call.body, "{}") else { return Ok(None) };
+    let is_absent = |name: &str, value: &RawValue| name == "request_id" && value.get() == "null";
+    let sent = members.iter().filter(|(name, value)| !is_absent(name, value));
+    let request = ToolRequest::named(request_id);
+    Ok(Some(sent.fold(request, |it, (name, value)| it.with(name, Some(value))).into_bytes()))
 }
 
 /// `GET …/entries`. Its tag is the session's revision.
@@ -72,8 +70,10 @@ pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
             .with("prefix", call.query.text("prefix"))
             .with("if_changed_since", since)
     };
+    let required = precondition::if_match(call.headers)?;
     let known = precondition::if_none_match(call.headers);
     let (reply, is_unchanged) = changed_since(call, known.as_ref(), request).await?;
+    precondition::expect_match(required.as_ref(), "the list of keys", reply.revision)?;
     // An expired entry changes the list without a new revision until it is removed. Until then, one
     // tag would stand for two lists.
     let is_stable = reply.next_expiry_ms.is_none_or(|at| at > call.engine.now().0);
@@ -87,8 +87,10 @@ pub(crate) async fn read<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
     let request = |since| {
         ToolRequest::new("read").with("key", Some(&call.key)).with("if_changed_since", since)
     };
+    let required = precondition::if_match(call.headers)?;
     let known = precondition::if_none_match(call.headers);
     let (mut reply, is_unchanged) = changed_since(call, known.as_ref(), request).await?;
+    precondition::expect_match(required.as_ref(), &call.key, reply.revision)?;
     let is_match = known.as_ref().is_some_and(|it| it.matches_weakly(Some(reply.revision)));
     if is_unchanged && !is_match {
         // The entry did not change since then, but none of the reader's tags is its own.
@@ -130,24 +132,44 @@ fn not_modified_or(is_known: bool, reply: Reply) -> Response<Bytes> {
 
 /// `PUT …/entries/{key}`: 201 if the key is new, 200 if it was overwritten.
 pub(crate) async fn write<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
-    let value = match media::of_body(call.headers)? {
+    let request = ToolRequest::new("write").with("key", Some(&call.key));
+    let request = match media::of_body(call.headers)? {
         Some(Media::Json) => {
-            let members = Members::parse(call.body, &["value"], r#"{"value":"analysis"}"#)?;
-            Value::Json(members.raw_required("value")?)
+            let members = members_to_write(call.body)?;
+            members.iter().fold(request, |it, (name, value)| it.with(name, Some(value)))
         }
-        Some(Media::Text) => Value::Text(body::text(call.body)?),
-        None => Value::Text(untyped(call.body)?),
+        Some(Media::Text) => request.with("value", Some(body::text(call.body)?)),
+        None => request.with("value", Some(untyped(call.body)?)),
     };
-    let request_id = precondition::request_id(call.headers)?;
-    let request = ToolRequest::new("write")
-        .with("key", Some(&call.key))
-        .with("value", Some(value))
-        .with("request_id", request_id);
+    let request = request.with("request_id", precondition::request_id(call.headers)?);
     let reply = on_condition(call, &request).await?;
     let is_new = reply.effect == Effect::Created;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     let etag = precondition::etag(reply.revision);
     Ok(respond::with_header(respond::json(status, reply.body), ETAG, etag))
+}
+
+/// Returns the members of a body that is an object.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`, which names the header for a member that is one over HTTP.
+fn members_to_write(body: &[u8]) -> Result<Members<'_>, Failure> {
+    let header = |name| match name {
+        "if_version" | "if_revision" => Some("If-Match with the ETag, or If-None-Match: *"),
+        "request_id" => Some("Idempotency-Key"),
+        _ => None,
+    };
+    let members = Members::parse_any(body, r#"{"value":"analysis"}"#)?;
+    if let Some((name, header)) = members.iter().find_map(|(name, _)| Some((name, header(name)?))) {
+        return Err(Failure::new(
+            "MALFORMED_REQUEST",
+            format!("the body has no member {name}; over HTTP it is a header: send {header}"),
+        ));
+    }
+    members.expect_known(&MEMBERS_TO_WRITE)?;
+    members.raw_required("value")?;
+    Ok(members)
 }
 
 /// Returns the value in a body without a type: its text. Rejects what a client more likely forgot:
@@ -171,6 +193,14 @@ fn untyped(body: &[u8]) -> Result<&str, Failure> {
 
 /// `DELETE …/entries/{key}`.
 pub(crate) async fn delete<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
+    // A client that sends JSON may send an empty object.
+    if !matches!(call.body.trim_ascii(), b"" | b"{}") {
+        return Err(Failure::new(
+            "MALFORMED_REQUEST",
+            "DELETE of an entry takes no body; to delete only the version that you read, send its \
+             ETag as If-Match",
+        ));
+    }
     let request_id = precondition::request_id(call.headers)?;
     let request =
         ToolRequest::new("delete").with("key", Some(&call.key)).with("request_id", request_id);
@@ -217,5 +247,19 @@ async fn on_condition<E: Engine>(
             Err(failure) if failure.code == "VERSION_CONFLICT" && attempts_left > 0 => {}
             outcome => return outcome,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A member of the tool's `write` is in the path, a header or the body.
+    #[test]
+    fn the_body_of_a_put_takes_what_is_no_header() {
+        let write = actions().find(|it| it.name == "write").unwrap();
+        let elsewhere = ["key", "if_version", "if_revision", "request_id"];
+        let in_body: Vec<_> = write.members().filter(|it| !elsewhere.contains(it)).collect();
+        assert_eq!(in_body, MEMBERS_TO_WRITE);
     }
 }

@@ -55,11 +55,12 @@ impl Http {
             let operation = matched.and_then(|it| it.operation.as_ref());
             let status = match operation.map(|it| it.endpoint) {
                 // The condition was a header.
-                Some(Endpoint::WriteEntry | Endpoint::DeleteEntry)
-                    if code.name == "VERSION_CONFLICT" =>
-                {
-                    StatusCode::PRECONDITION_FAILED
-                }
+                Some(
+                    Endpoint::ListEntries
+                    | Endpoint::ReadEntry
+                    | Endpoint::WriteEntry
+                    | Endpoint::DeleteEntry,
+                ) if code.name == "VERSION_CONFLICT" => StatusCode::PRECONDITION_FAILED,
                 _ => code.status,
             };
             let mut response = whole(self.rejection(status, &failure, &request_id));

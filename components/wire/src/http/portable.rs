@@ -32,6 +32,7 @@ pub(crate) async fn export<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
 /// and returns the orchestrator's credential.
 pub(crate) async fn import<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
+    precondition::expect_none(call.headers)?;
     let document = body::document(call.body, EXPECTED_BODY)?;
     let session = match call.query.text("session_id") {
         Some(session) => Cow::from(session),
@@ -49,6 +50,7 @@ pub(crate) async fn import_project<E: Engine>(
     call: &Call<'_, E>,
 ) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
+    precondition::expect_none(call.headers)?;
     let expected = "the document that GET /v1/projects/{project}/export answered, as it came";
     let document = body::document(call.body, expected)?;
     let request = ToolRequest::new("import_project")

@@ -172,6 +172,40 @@ pub(crate) fn expect_none(headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
+/// Returns the tags of which a reader requires one; `None` if it does not.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<Tags>, Failure> {
+    Tags::parse(headers, &IF_MATCH)
+}
+
+/// Rejects a read of `what`, last changed at `revision`, if `required` has other tags.
+///
+/// # Errors
+///
+/// `VERSION_CONFLICT`.
+pub(crate) fn expect_match(
+    required: Option<&Tags>,
+    what: &str,
+    revision: u64,
+) -> Result<(), Failure> {
+    if required.is_none_or(|it| it.matches(Some(revision))) {
+        return Ok(());
+    }
+    Err(Failure {
+        details: Some(format!("{{\"current_revision\":{revision}}}")),
+        ..Failure::new(
+            "VERSION_CONFLICT",
+            format!(
+                "{what} is now at revision {revision}, not what If-Match says; read it without \
+                 the header"
+            ),
+        )
+    })
+}
+
 /// Conditions of a change of an entry (RFC 9110 §13.1).
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Preconditions {

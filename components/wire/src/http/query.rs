@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use percent_encoding::percent_decode_str;
 use serde::{
     Deserialize,
     de::{IntoDeserializer, value},
@@ -26,8 +27,12 @@ impl<'q> Query<'q> {
     ///
     /// `MALFORMED_REQUEST`.
     pub(crate) fn parse(query: Option<&'q str>, known: &[&str]) -> Result<Self, Failure> {
+        let query = query.unwrap_or_default();
+        if percent_decode_str(query).decode_utf8().is_err() {
+            return Err(malformed("the query is not UTF-8 once percent-decoded".to_owned()));
+        }
         let mut parameters: Vec<(Cow<'q, str>, Cow<'q, str>)> = Vec::new();
-        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             if !known.contains(&name.as_ref()) {
                 let shown: String = name.chars().take(80).collect();
                 let knows = match known {
@@ -142,7 +147,11 @@ mod tests {
         check("limit=5&after=", r#"Some("") Some(5)"#);
         check("limit=18446744073709551615", "Some(18446744073709551615)");
         check("aft%65r=x", r#"Some("x")"#);
-        check("after=%ff", "Some(\"\u{fffd}\")");
+        // It was once read as U+FFFD, which no name has.
+        for query in ["after=%ff", "after=%c3&limit=%a9", "%ff"] {
+            check(query, "MALFORMED_REQUEST: the query is not UTF-8");
+        }
+        check("after=%c3%a4%", "Some(\"ä%\")");
         check("Limit=5", r#""Limit" is unknown, this route takes only after, limit"#);
         check("limit=5&limit=5", "limit is given twice");
         for limit in ["", "-1", "+1", "1.0", "1e3", "x", "18446744073709551616", "%31 "] {

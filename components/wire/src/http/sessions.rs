@@ -23,6 +23,7 @@ use crate::{
 /// `POST /v1/sessions`: creates a session and returns the orchestrator's credential.
 pub(crate) async fn create<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
+    precondition::expect_none(call.headers)?;
     let known = ["session_id", "config"];
     let members = Members::parse(call.body, &known, r#"{"session_id":"ticket-7"}"#)?;
     let session = members.text("session_id")?;
@@ -59,6 +60,7 @@ pub(crate) async fn mint_credential<E: Engine>(
     call: &Call<'_, E>,
 ) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
+    precondition::expect_none(call.headers)?;
     let known = ["participant", "ttl_seconds", "keys", "tools", "packet_task"];
     let members = Members::parse(call.body, &known, r#"{"participant":"subagent:analysis"}"#)?;
     let invitation = Invitation {

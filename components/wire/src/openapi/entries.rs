@@ -118,9 +118,9 @@ fn write() -> OperationDoc {
         id: "write_entry",
         tag: "entries",
         summary: "Create or overwrite one key.",
-        description: "A body without Content-Type is text. When the entry expires, who may read \
-                      and write it and whether its history is kept is said by the JSON tool's \
-                      write.",
+        description: "A body without Content-Type is text. Conditions and the name of the request \
+                      are headers; text has no room for what else a JSON object says: when the \
+                      entry expires, who may read and write it and whether its history is kept.",
         headers: &["if_match", "if_none_match_change", "idempotency_key"],
         request: Some(request(content)),
         responses,

@@ -16,7 +16,7 @@ use shared_context_core::{
 use super::acts;
 use crate::{
     credential::TTL_SECONDS,
-    http::{code::CODES, table::operations},
+    http::{code::CODES, entries::MEMBERS_TO_WRITE, table::operations},
 };
 
 /// Returns all named schemas: the definitions of the tool, its requests, and those that only HTTP
@@ -320,12 +320,7 @@ fn bodies() -> Value {
                 },
             }],
         },
-        "value": {
-            "type": "object",
-            "required": ["value"],
-            "additionalProperties": false,
-            "properties": {"value": {"type": "string"}},
-        },
+        "value": body_of("write", &MEMBERS_TO_WRITE),
         "resource_metadata": {
             "description": "How the endpoint of MCP is guarded (RFC 9728).",
             "type": "object",

@@ -103,6 +103,10 @@ fn a_body_that_is_no_value_is_rejected() {
     check(&[JSON], b"\"hidden\"", 400, "not a JSON object");
     check(&[JSON], br#"{"value":"hidden""#, 400, "line 1 column");
     check(&[JSON], br#"{"value":"hidden","ttl":1}"#, 400, r#"no member \"ttl\", it knows value"#);
+    let if_match = "over HTTP it is a header: send If-Match with the ETag";
+    check(&[JSON], br#"{"value":"hidden","if_version":1}"#, 400, if_match);
+    check(&[JSON], br#"{"value":"hidden","request_id":"r"}"#, 400, "send Idempotency-Key");
+    check(&[JSON], br#"{"value":"hidden","ttl_seconds":"x"}"#, 400, "ttl_seconds must be a whole");
     check(&[JSON], br#"{"value":"hidden","written_by":"orchestrator"}"#, 400, "written_by");
     check(&[JSON], br#"{"value":"hidden","value":"hidden"}"#, 400, "the member value twice");
     check(&[JSON], br#"{"value":null}"#, 400, "needs the member value");
@@ -114,7 +118,7 @@ fn a_body_that_is_no_value_is_rejected() {
     check(&form, b"hidden", 415, "send Content-Type: application/json (PUT takes text/plain too)");
     check(&[TEXT, ("content-encoding", "gzip")], b"hidden", 415, "a compressed body");
     check(&[TEXT, JSON], b"hidden", 400, "content-type is given twice");
-    assert!(bench.engine.requests.lock().unwrap().len() <= 2, "little reached the rules");
+    assert!(bench.engine.requests.lock().unwrap().len() <= 3, "little reached the rules");
 }
 
 #[test]
@@ -184,6 +188,55 @@ fn conditions_may_be_stars_and_lists() {
     // A retry would be compared with a later state of the entry.
     let retried = [("if-match", "*"), ("idempotency-key", "once")];
     put(&retried, "e", 400);
+}
+
+/// A `PUT` once took nothing but the value, so that an expiry needed the JSON tool.
+#[test]
+fn a_put_sets_expiry_and_access_too() {
+    let bench = Bench::new();
+    let put = format!("PUT {SCOPE}");
+    let body = r#"{"value":"a","ttl_seconds":60,"readable_by":["*"],"writable_by":null}"#;
+    let seen = bench.check_as(&bench.agent, &put, &[JSON], body, 201, "").json();
+    assert_eq!(seen["expires_at"], "2026-02-20T14:31:00Z");
+    let both = r#"{"value":"b","ttl_seconds":60,"expires_at":"2026-02-20T15:00:00Z"}"#;
+    bench.check_as(&bench.agent, &put, &[JSON], both, 400, "send one of them");
+}
+
+/// The body of a `DELETE` was once ignored: `{"if_version":7}` deleted version 1.
+#[test]
+fn a_delete_takes_its_condition_as_a_header_only() {
+    let bench = Bench::new();
+    bench.check(&format!("PUT {SCOPE}"), "a", 201, "");
+    let delete = format!("DELETE {SCOPE}");
+    for body in [r#"{"if_version":7}"#, "garbage", "[]"] {
+        bench.check(&delete, body, 400, "send its ETag as If-Match");
+    }
+    bench.check(&delete, "{}", 200, "deleted");
+}
+
+/// `If-Match` on a `GET` was once ignored (RFC 9110 §13.1.1).
+#[test]
+fn a_read_with_if_match_requires_one_of_the_tags() {
+    let bench = Bench::new();
+    bench.check(&format!("PUT {SCOPE}"), "a", 201, "");
+    for target in [format!("GET {SCOPE}"), "GET /v1/sessions/s/entries".to_owned()] {
+        let etag = bench.check(&target, "", 200, "").header("etag").to_owned();
+        let get = |headers: &[(&str, &str)], status: u16, expected: &str| {
+            bench.check_as(&bench.agent, &target, headers, "", status, expected)
+        };
+        let several = format!("\"0\", {etag}");
+        for tags in [&*etag, &several, "*"] {
+            get(&[("if-match", tags)], 200, "");
+        }
+        get(&[("if-match", &etag), ("if-none-match", &etag)], 304, "");
+        let seen = get(&[("if-match", "\"0\""), ("if-none-match", &etag)], 412, "");
+        assert_eq!(seen.json()["error"]["code"], "VERSION_CONFLICT");
+        assert_eq!(format!("\"{}\"", seen.json()["error"]["current_revision"]), etag);
+        get(&[("if-match", &format!("W/{etag}"))], 412, "read it without the header");
+        get(&[("if-match", "7")], 400, "If-Match takes * or entity tags");
+    }
+    let none = [("if-match", "\"0\"")];
+    bench.check_as(&bench.agent, "GET /v1/sessions/s/entries/none", &none, "", 404, "");
 }
 
 /// `PUT` with `Content-Range` replaced the whole value by a part.

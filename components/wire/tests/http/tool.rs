@@ -79,6 +79,51 @@ fn the_content_type_is_json_or_absent() {
     bench.check(&format!("{TOOL}?action=read"), "{}", 400, "takes no query parameters");
 }
 
+/// `If-Match` on the tool's route was once ignored, and the entry was overwritten.
+#[test]
+fn conditional_headers_are_rejected_where_nothing_has_a_tag() {
+    let bench = Bench::new();
+    let write = r#"{"action":"write","key":"a","value":"x"}"#;
+    let session = r#"{"session_id":"t"}"#;
+    let mint = r#"{"participant":"subagent:b"}"#;
+    for header in ["if-match", "if-none-match"] {
+        for (target, body) in [
+            (TOOL, write),
+            ("POST /v1/sessions", session),
+            ("POST /v1/sessions/s/credentials", mint),
+            ("POST /v1/sessions/import", "{}"),
+            ("POST /v1/projects/p/import", "{}"),
+        ] {
+            let token = if target == TOOL { &bench.agent } else { ADMIN_KEY };
+            let expected = format!("the header {header} means nothing here");
+            bench.check_as(token, target, &[(header, "\"1\"")], body, 400, &expected);
+        }
+    }
+    bench.check("GET /v1/sessions/s/entries", "", 200, r#""keys":[]"#);
+    bench.check_as(ADMIN_KEY, "GET /v1/sessions/t", &[], "", 404, "SESSION_NOT_FOUND");
+}
+
+/// `"request_id":null` was once a second id beside the header, although null means absent.
+#[test]
+fn a_request_id_that_is_null_leaves_the_header_alone() {
+    let bench = Bench::new();
+    let send = |body: &str, status: u16, expected: &str| {
+        let headers = [("idempotency-key", "once")];
+        bench.check_as(&bench.agent, TOOL, &headers, body, status, expected).body
+    };
+    let write = r#" { "action" : "write" , "request_id" : null , "key" : "a" , "value" : "x" } "#;
+    assert_eq!(send(write, 200, r#""version":1"#), send(write, 200, r#""version":1"#));
+    let twice = r#"{"action":"write","request_id":"once","key":"a","value":"x"}"#;
+    send(twice, 400, "request_id occurs twice");
+    send(r#"{"action":"write","key":"a","key":"b","value":"x"}"#, 400, "key occurs twice");
+    send(r#"{"action":"write","key":"a""#, 400, "the JSON ends before it is complete");
+    send(
+        r#"{"action":"write","request_id":null,"request_id":null}"#,
+        400,
+        "request_id occurs twice",
+    );
+}
+
 #[test]
 fn a_failure_of_the_host_affects_one_request_only() {
     let bench = Bench::new();
