@@ -134,14 +134,14 @@ impl Members<'_> {
     }
 
     fn line(&self, name: &str) -> Result<i64, String> {
-        let line = self.input.get(name).and_then(Value::as_i64);
+        let line = self.input.get(name).and_then(whole);
         line.ok_or_else(|| self.error(&format!("needs {name}, the number of a line")))
     }
 
     fn range(&self) -> Result<Option<(i64, i64)>, String> {
         let range = match self.input.get("view_range") {
             None | Some(Value::Null) => return Ok(None),
-            Some(range) => range.as_array().map(|it| it.iter().map(Value::as_i64)),
+            Some(range) => range.as_array().map(|it| it.iter().map(whole)),
         };
         match range.and_then(Iterator::collect::<Option<Vec<i64>>>).as_deref() {
             Some([first, last]) => Ok(Some((*first, *last))),
@@ -153,6 +153,17 @@ impl Members<'_> {
         let Form { name, example, .. } = self.form;
         format!("Error: the command {name} {what}; for example {example}")
     }
+}
+
+/// Returns the whole number in `value`, which may be written as `1.0`.
+#[expect(clippy::cast_possible_truncation, reason = "it is whole and within the range")]
+fn whole(value: &Value) -> Option<i64> {
+    /// Largest whole number that every JSON parser holds exactly.
+    const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
+    value.as_i64().or_else(|| {
+        let number = value.as_f64().filter(|it| it.fract() == 0.0 && it.abs() <= EXACT_MAX)?;
+        Some(number as i64)
+    })
 }
 
 #[cfg(test)]
@@ -182,6 +193,15 @@ mod tests {
         assert_eq!(parse(&nulls), view(None));
         let range = json!({"command": "view", "path": path, "view_range": [2, -1]});
         assert_eq!(parse(&range), view(Some((2, -1))));
+    }
+
+    /// `1.0` was once rejected, which the JSON tool takes as 1.
+    #[test]
+    fn a_number_of_a_line_may_be_written_with_a_fraction_of_0() {
+        let input = json!({"command": "insert", "path": "/memories/a", "insert_line": 1.0, "insert_text": "x"});
+        assert!(matches!(parse(&input), Ok(Command::Insert { insert_line: 1, .. })));
+        let input = json!({"command": "view", "path": "/memories/a", "view_range": [2.0, -1.0]});
+        assert!(matches!(parse(&input), Ok(Command::View { range: Some((2, -1)), .. })));
     }
 
     #[test]

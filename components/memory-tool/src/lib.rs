@@ -68,12 +68,13 @@ enum Rejection {
 }
 
 /// Codes of errors that an agent can correct or avoid.
-const AGENT_CODES: [&str; 7] = [
+const AGENT_CODES: [&str; 8] = [
     "INVALID_KEY",
     "SESSION_ARCHIVED",
     "FORBIDDEN",
     "KEY_NOT_FOUND",
     "VALUE_TOO_LARGE",
+    "SENSITIVE_VALUE",
     "VERSION_CONFLICT",
     "STORE_FULL",
 ];

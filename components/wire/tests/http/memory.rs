@@ -114,6 +114,9 @@ fn errors_of_the_client_are_http_problems() {
         let seen = bench.check(MEMORY, body, 400, "MALFORMED_REQUEST");
         assert!(seen.body.contains(r#"{\"command\":\"view\""#), "{seen:?}");
     }
+    // Of two equal members the last one was once performed, here a deletion.
+    let twice = r#"{"command":"view","path":"/memories","\u0063ommand":"delete"}"#;
+    bench.check(MEMORY, twice, 400, "the member command twice");
     let deep = format!("{{\"command\":{}{}}}", "[".repeat(9_000), "]".repeat(9_000));
     bench.check(MEMORY, &deep, 400, "MALFORMED_REQUEST");
     let header = |name, value, status, expected: &str| {
@@ -347,4 +350,14 @@ fn a_limited_credential_sees_only_its_files() {
         bench.check_memory(&missing, true, "does not exist");
     }
     bench.check_memory(&view("/memories/inv_cause"), false, "pool size");
+}
+
+/// `SENSITIVE_VALUE` was once an HTTP error, which the agent never saw.
+#[test]
+fn a_secret_is_an_error_that_the_agent_corrects() {
+    let bench = Bench::configured(|options| options, r#"{"rejects_secrets":true}"#);
+    let secret = format!("AKIA{}", "IOSFODNN7EXAMPLQ");
+    let input = create("/memories/a", &secret).to_string();
+    let seen = bench.check(MEMORY, &input, 200, r#""is_error":true"#);
+    assert!(seen.body.contains("which this session does not store"), "{seen:?}");
 }
