@@ -137,7 +137,7 @@ pub(crate) async fn invite<E: Engine>(
         check_keys(role, granted)?;
     }
     if let Some(tools) = &tools {
-        Toolset::parse(tools.iter().map(String::as_str))?;
+        check_tools(tools)?;
     }
     let shown = engine.invoke(&scope(session), caller, br#"{"action":"show_session"}"#).await?;
     may_mint(&caller.participant, role)?;
@@ -165,6 +165,18 @@ pub(crate) async fn invite<E: Engine>(
     let participant = grant.participant;
     let keys = granted;
     Ok(IssuedCredential { participant, credential, expires_at, keys, tools, packet, project })
+}
+
+/// Rejects a list of tools in which a set is unknown or named twice.
+fn check_tools(tools: &[String]) -> Result<(), Failure> {
+    Toolset::parse(tools.iter().map(String::as_str))?;
+    let mut once: Vec<&String> = tools.iter().collect();
+    once.sort_unstable();
+    once.dedup();
+    if once.len() < tools.len() {
+        return Err(malformed("tools has the same set twice; name each once"));
+    }
+    Ok(())
 }
 
 /// Rejects a task with a credential that comes with no packet.

@@ -181,7 +181,8 @@ fn not_found(uri: &str, identity: &Identity) -> Fault {
                 format!(" for keys that match {}", grant.keys.join(" or "))
             };
             format!(
-                "Resource not found: this credential can subscribe to session://{0}/keys and \
+                "Resource not found: this credential can subscribe to session://{0}/keys, \
+                 session://{0}/context, session://{0}/packets/{{address}} and \
                  session://{0}/entries/{{key}}{keys}",
                 grant.scope.id()
             )

@@ -102,10 +102,13 @@ impl<'de: 'b, 'b> Deserialize<'de> for Params<'b> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut params = Params::default();
                 while let Some((JsonText(name), value)) = map.next_entry()? {
-                    if params.has(&name) {
-                        return Err(A::Error::custom("a member occurs twice"));
-                    }
                     params.0.push((name, value));
+                }
+                // Sorted, because an object can have many members.
+                let mut names: Vec<&str> = params.names().collect();
+                names.sort_unstable();
+                if names.array_windows().any(|[one, other]| one == other) {
+                    return Err(A::Error::custom("a member occurs twice"));
                 }
                 Ok(params)
             }
@@ -141,6 +144,14 @@ mod tests {
         assert!(params.has("b") && !params.has("e"));
         let rest = serde_json::to_string(&params.without("a").without("b")).unwrap();
         assert_eq!(rest, r#"{"c":[1, 2],"d":7}"#);
+    }
+
+    /// Each name was once compared with all before it: 240 KB took seconds.
+    #[test]
+    fn many_members_are_parsed_in_an_instant() {
+        let members: Vec<String> = (0..100_000).map(|nth| format!("\"{nth}\":1")).collect();
+        let raw = RawValue::from_string(format!("{{{}}}", members.join(","))).unwrap();
+        assert_eq!(Params::parse(Some(&raw), "params").unwrap().names().count(), 100_000);
     }
 
     /// Some parsers take the first of two equal members, others the last: a proxy might see another

@@ -46,6 +46,8 @@ const URI_BYTES_MAX: usize = 1_024;
 pub(super) enum Resource {
     /// List of the keys.
     Keys,
+    /// Working memory as text.
+    Context,
     /// Entry with this key, which need not exist yet.
     Entry(String),
     /// Packet of this address, which need not exist yet.
@@ -102,8 +104,8 @@ impl Resource {
                 let address = Address::parse(&address).ok()?;
                 Some((session, Self::Packet(address.as_str().to_owned())))
             }
-            // It changes with every entry; clients subscribe to the keys.
-            ResourceUri::Context { .. } | ResourceUri::Skill => None,
+            ResourceUri::Context { session } => Some((session, Self::Context)),
+            ResourceUri::Skill => None,
         }
     }
 
@@ -186,6 +188,9 @@ impl Subscriptions {
                 notices_due.add([Notice::ListChanged]);
             }
             notices_due.add(self.uris(&Resource::Keys));
+            if touches == Touches::Keys || change.key.is_some() {
+                notices_due.add(self.uris(&Resource::Context));
+            }
             if let Some(address) = packet {
                 notices_due.add(self.uris(&Resource::Packet(address.to_owned())));
             }

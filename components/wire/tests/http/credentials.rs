@@ -87,6 +87,18 @@ fn a_credential_names_its_session_and_participant() {
     assert_eq!(life(&bench.orchestrator), 30 * 86_400);
 }
 
+/// A set of tools could once be named twice, which the configuration of a session does not allow.
+#[test]
+fn a_credential_names_each_set_of_tools_once() {
+    let bench = Bench::new();
+    let mint = |tools: &str, status: u16, expected: &str| {
+        let body = format!(r#"{{"participant":"subagent:b","tools":{tools}}}"#);
+        bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/credentials", &[], &body, status, expected);
+    };
+    mint(r#"["delta_rounds","outline","delta_rounds"]"#, 400, "name each once");
+    mint(r#"["delta_rounds","outline"]"#, 201, "credential");
+}
+
 /// The server rejects a token that exceeds the maximum length without parsing it. The longest
 /// possible credential must not exceed it.
 #[test]

@@ -119,6 +119,18 @@ fn subscribing_affects_the_open_stream() {
     assert_eq!(client.ask("resources/unsubscribe", A).json()["result"], json!({}));
 }
 
+/// `resources/list` shows the working memory as text, which nobody could once subscribe to.
+#[test]
+fn the_working_memory_as_text_is_updated_with_its_entries() {
+    let client = Client::new();
+    client.subscribe("session://s/context");
+    let (_, mut watch) = client.stream(None);
+    client.bench.write("a");
+    assert_eq!(subjects(&client.next(&mut watch)), "context list");
+    client.bench.write("a");
+    assert_eq!(subjects(&client.next(&mut watch)), "context");
+}
+
 /// A client subscribes before it opens its stream. The stream reports changes in between.
 #[test]
 fn a_change_between_subscribing_and_opening_is_reported() {

@@ -76,9 +76,11 @@ fn only_the_supported_part_of_a_filter_is_acknowledged() {
         json!({"resourceSubscriptions": [
             "session://t/keys", A, "session://t/entries/a", "file:///a", "session://s/entries/A b",
             "session://s/entries/inv%3Afindings", "skill://shared-context/SKILL.md", A, "",
-            "session://s/snapshots/x", KEYS, format!("session://s/entries/{}", "a".repeat(5_000)),
+            "session://s/snapshots/x", KEYS, "session://s/context", "session://t/context", format!("session://s/entries/{}", "a".repeat(5_000)),
         ]}),
-        json!({"resourceSubscriptions": [A, "session://s/entries/inv%3Afindings", KEYS]}),
+        json!({"resourceSubscriptions": [
+            A, "session://s/entries/inv%3Afindings", KEYS, "session://s/context",
+        ]}),
     );
     // With nothing to report the stream ends at once, without an error.
     for nothing in [

@@ -403,6 +403,52 @@ fn agents_merge_deltas_in_rounds() {
     assert_eq!(seen.json(), state, "over HTTP the JSON tool is one");
 }
 
+/// The reply named `next_after`, which no member of the tool took.
+#[test]
+fn more_than_a_hundred_deltas_are_read_in_pages() {
+    let bench = Bench::with_rounds();
+    let (orchestrator, agent) = (&bench.orchestrator, &bench.agent);
+    call(&bench, orchestrator, "delta_rounds_manage", json!({"action": "open_round"}));
+    let delta = |nth: usize| json!({"operation": "add", "path": "$.rules", "value": nth, "provenance": "seen"});
+    let deltas: Vec<Value> = (0..101).map(delta).collect();
+    let arguments = json!({"action": "propose_deltas", "deltas": deltas});
+    call(&bench, agent, "delta_rounds_propose", arguments);
+    let read = |after: Value| {
+        let arguments = json!({"action": "read_deltas", "after": after});
+        call(&bench, agent, "delta_rounds_read", arguments)
+    };
+    let first = read(json!(null));
+    assert_eq!(first["deltas"].as_array().unwrap().len(), 100);
+    let rest = read(first["next_after"].clone());
+    assert_eq!(rest["deltas"].as_array().unwrap().len(), 1, "{rest}");
+    assert_eq!(rest.get("next_after"), None);
+}
+
+/// An error once described a member by other actions, and proposed one that was there.
+#[test]
+fn help_does_not_name_other_actions_or_sent_members() {
+    let bench = Bench::with_rounds();
+    let (token, code) = (&bench.orchestrator, "MALFORMED_REQUEST");
+    let reject = json!({"action": "reject_deltas", "sequences": [1]});
+    let seen = bench.call(token, "delta_rounds_manage", reject);
+    let text = "MALFORMED_REQUEST: reject_deltas needs reason";
+    assert_eq!(seen["content"][0]["text"], text, "{seen}");
+    let access = json!({"action": "set_access", "readable_by": ["*"]});
+    let seen = bench.call(token, "context_session", access);
+    assert_eq!(seen["content"][0]["text"], "MALFORMED_REQUEST: set_access needs key", "{seen}");
+    let redact = json!({"action": "redact", "key": "a", "revision": 1, "reason": "x"});
+    check_rejected(
+        &bench,
+        token,
+        "context_session",
+        redact,
+        code,
+        "no revision; it takes key, reason",
+    );
+    let redact = json!({"action": "redact", "key": "a", "reasn": "x"});
+    check_rejected(&bench, token, "context_session", redact, code, "did you mean reason?");
+}
+
 /// Three agents made 145 of 393 calls to ask whether something had changed.
 #[test]
 fn an_agent_waits_for_a_change_of_others() {

@@ -8,11 +8,13 @@ use crate::credential::Grant;
 
 const LIST: &str = "list";
 
-/// Returns subscriptions to the list, the keys, the entry `a` under two names, and a packet.
+/// Returns subscriptions to the list, the keys, the text, the entry `a` under two names, and a
+/// packet.
 fn subscriptions() -> Subscriptions {
     let mut subscriptions = Subscriptions::list();
     for uri in [
         "session://s/keys",
+        "session://s/context",
         "session://s/entries/a",
         "session://s/entries/%61",
         "session://s/packets/subagent:a",
@@ -40,14 +42,15 @@ fn check(changes: &str, expected: &[&str]) {
 #[test]
 fn each_action_has_its_notifications() {
     let subscriptions = subscriptions();
-    let (entry, all) = (["keys", "entries/a", "entries/%61"], names(subscriptions.everything()));
-    let with_list = [LIST, "keys", "entries/a", "entries/%61"];
+    let entry = ["keys", "context", "entries/a", "entries/%61"];
+    let all = names(subscriptions.everything());
+    let with_list = [LIST, "keys", "context", "entries/a", "entries/%61"];
     assert_eq!(all, [&with_list[..], &["packets/subagent:a"]].concat());
     for action in AuditAction::ALL {
         let expected: &[&str] = match action {
             AuditAction::Write | AuditAction::Redact => &entry,
             AuditAction::Delete | AuditAction::Expire | AuditAction::SetAccess => &with_list,
-            AuditAction::RestoreSnapshot => &[LIST, "keys"],
+            AuditAction::RestoreSnapshot => &[LIST, "keys", "context"],
             AuditAction::CreateSession
             | AuditAction::ImportSession
             | AuditAction::UpdateSession
@@ -110,8 +113,8 @@ fn each_action_has_its_notifications() {
         check(&format!(r#"[{{{key}"action":"{action}"}}]"#), expected);
     }
     check(r#"[{"action":"write","key":"a","version":1}]"#, &with_list);
-    check(r#"[{"action":"write","key":"b","version":1}]"#, &[LIST, "keys"]);
-    check(r#"[{"action":"write","key":"b","version":2}]"#, &["keys"]);
+    check(r#"[{"action":"write","key":"b","version":1}]"#, &[LIST, "keys", "context"]);
+    check(r#"[{"action":"write","key":"b","version":2}]"#, &["keys", "context"]);
     let packet = |action, label| format!(r#"[{{"action":"{action}","label":"{label}"}}]"#);
     let (ours, other) = ("subagent:a", "subagent:b");
     check(&packet("context_generate", ours), &[LIST, "keys", "packets/subagent:a"]);
@@ -128,7 +131,7 @@ fn each_notification_is_sent_once_where_it_first_occurs() {
         r#"[{"action":"write","key":"b","version":2},{"action":"write","key":"a","version":2},
             {"action":"delete","key":"b","version":2},{"action":"write","key":"a","version":3},
             {"action":"write","key":"b","version":1}]"#,
-        &["keys", "entries/a", "entries/%61", LIST],
+        &["keys", "context", "entries/a", "entries/%61", LIST],
     );
 }
 
@@ -144,7 +147,9 @@ fn notifications_are_only_for_subscriptions() {
     assert_eq!(notices_for(&Subscriptions::default()), "");
     let mut subscriptions = subscriptions();
     subscriptions.is_list = false;
-    assert_eq!(notices_for(&subscriptions), "keys entries/a entries/%61 packets/subagent:a");
+    let all = "keys context entries/a entries/%61 packets/subagent:a";
+    assert_eq!(notices_for(&subscriptions), all);
+    subscriptions.remove(&Resource::Context, "session://s/context");
     let packet = Resource::Packet("subagent:a".to_owned());
     subscriptions.remove(&packet, "session://s/packets/subagent:a");
     subscriptions.remove(&Resource::Keys, "session://s/keys");
