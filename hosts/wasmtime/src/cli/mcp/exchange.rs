@@ -14,7 +14,6 @@ use std::{
 };
 
 use http::{HeaderMap, Method, Request, StatusCode, header};
-use serde_json::json;
 use ureq::{BodyReader, Timeout};
 
 use super::{
@@ -246,8 +245,7 @@ impl Failure {
                 };
                 let problem = problem.message();
                 let text = format!("the server did not answer ({problem}). {warning}");
-                let failure = json!({"error": {"code": "OUTCOME_UNKNOWN", "message": text}});
-                message::tool_error(id, message.version().is_some(), &failure)
+                message::tool_error(id, message.version().is_some(), "OUTCOME_UNKNOWN", &text)
             }
             Self::Unknown(problem) | Self::NotDone(problem) => {
                 error_line(id, message::INTERNAL_ERROR, problem)

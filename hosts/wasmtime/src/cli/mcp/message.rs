@@ -223,12 +223,12 @@ pub(super) fn error(id: Option<&Id>, code: i32, message: &str, data: Option<Valu
     Line { jsonrpc: "2.0", id: id.map(|Id(id)| id), error, ..Line::default() }.to_json()
 }
 
-/// Returns the result of a failed tool call, for the agent to read. `is_modern` is set for
-/// a request that contains its protocol version.
-pub(super) fn tool_error(id: &Id, is_modern: bool, failure: &Value) -> Vec<u8> {
+/// Returns the result of a failed tool call, for the agent to read, as the server writes it (spec
+/// 13.3). `is_modern` is set for a request that contains its protocol version.
+pub(super) fn tool_error(id: &Id, is_modern: bool, code: &str, message: &str) -> Vec<u8> {
     let mut members = json!({
-        "content": [{"type": "text", "text": failure.to_string()}],
-        "structuredContent": failure,
+        "content": [{"type": "text", "text": format!("{code}: {message}")}],
+        "structuredContent": {"error": {"code": code, "message": message}},
         "isError": true,
     });
     if let (Value::Object(members), true) = (&mut members, is_modern) {
@@ -362,10 +362,11 @@ mod tests {
             text(notification("notifications/resources/updated", Some("a:b"), None)),
             r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b"}}"#
         );
+        let reply: Value = serde_json::from_slice(&tool_error(&id, false, "X", "m")).unwrap();
         let failure = json!({"error": {"code": "X", "message": "m"}});
-        let reply: Value = serde_json::from_slice(&tool_error(&id, false, &failure)).unwrap();
         assert_eq!(reply["result"]["structuredContent"], failure);
-        assert_eq!(reply["result"]["content"][0]["text"], failure.to_string());
+        // The text was once the raw JSON.
+        assert_eq!(reply["result"]["content"][0]["text"], "X: m");
         assert_eq!(reply["result"]["isError"], true);
         assert_eq!(reply["result"].get("resultType"), None);
     }
