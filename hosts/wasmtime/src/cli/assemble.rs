@@ -139,6 +139,14 @@ pub(crate) struct Arguments {
     server: ServerArgs,
 }
 
+/// The options for members that messages name.
+const OPTIONS: [(&str, &str); 4] = [
+    ("budget.tokens", "--budget"),
+    ("budget.reserved", "--reserve"),
+    ("window_tokens", "--window"),
+    ("used_tokens", "--used"),
+];
+
 /// Parses a share.
 fn share(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| "write a number from 0 to 1, such as 0.2".to_owned())
@@ -156,7 +164,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     };
     // The route of the JSON tool takes less than the texts of many files.
     let path = ["v1", "sessions", session, "context", "assemble"];
-    let reply = server.send(&server.client.post(&path, request), Some(&bearer))?;
+    let sent = server.send(&server.client.post(&path, request), Some(&bearer));
+    let reply = sent.map_err(|it| it.with_options(&OPTIONS))?;
     if output.is_json {
         return output.answer(&reply, || Ok(String::new()));
     }
@@ -169,7 +178,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
 impl Arguments {
     /// Returns the request for the assembly.
     fn request(&self) -> Result<Map<String, Value>, Problem> {
-        self.check_standard_input()?;
+        file::check_standard_input(self.task_file.iter().chain(&self.items).chain(&self.file))?;
         let of_file = self.task_file.as_deref().map(|it| file::read(it, "the task")).transpose()?;
         let members = |members: &[(&str, Option<u64>)]| {
             let members =
@@ -199,16 +208,6 @@ impl Arguments {
         ];
         let members = members.into_iter();
         Ok(members.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
-    }
-
-    /// Rejects two options that both read standard input.
-    fn check_standard_input(&self) -> Result<(), Problem> {
-        let named = self.task_file.iter().chain(&self.items).chain(&self.file);
-        if named.filter(|it| it.as_path() == Path::new("-")).count() > 1 {
-            return Err(Problem::usage("several options read from standard input")
-                .next("write - once, and name files for the others"));
-        }
-        Ok(())
     }
 
     /// Returns the items of `--items`, then one for each file.

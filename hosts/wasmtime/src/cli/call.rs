@@ -301,7 +301,8 @@ pub(crate) fn context(arguments: &ContextArguments, output: Output) -> Result<()
     query.extend(task.iter().map(|it| ("task", it.clone())));
     query.extend(max_tokens.map(|it| ("max_tokens", it.to_string())));
     let call = server.client.get(&["v1", "sessions", session, "context"], &query);
-    let reply = server.send(&call, Some(&bearer))?;
+    let reply = server.send(&call, Some(&bearer));
+    let reply = reply.map_err(|it| it.with_options(&[("max_tokens", "--max-tokens")]))?;
     if output.is_json {
         return output.answer(&reply, || Ok(String::new()));
     }

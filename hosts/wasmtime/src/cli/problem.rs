@@ -87,6 +87,20 @@ impl Problem {
         Self { kind: Kind::Rejected, failure, next: next.map(str::to_owned), is_reported: false }
     }
 
+    /// Names options in place of members of the request, each with its option: a person at a
+    /// terminal wrote `--max-tokens`, and `max_tokens` was made of it.
+    #[must_use]
+    pub(crate) fn with_options(mut self, options: &[(&str, &str)]) -> Self {
+        let is_end = |it: char| !(it.is_ascii_alphanumeric() || matches!(it, '_' | '.'));
+        let words = self.failure.message.split_inclusive(is_end).map(|it| {
+            let word = it.trim_end_matches(is_end);
+            let option = options.iter().find(|(member, _)| *member == word);
+            option.map_or_else(|| it.to_owned(), |(member, option)| it.replace(member, option))
+        });
+        self.failure.message = words.collect();
+        self
+    }
+
     /// Sets the next step.
     #[must_use]
     pub(crate) fn next(self, next: impl Into<String>) -> Self {
@@ -177,6 +191,20 @@ mod tests {
             String::from_utf8(json).unwrap(),
             r#"{"error":{"code":"VALUE_TOO_LARGE","message":"value has 1204 tokens","actual":1204,"limit":1000,"next":"distill it"}}"#
         );
+    }
+
+    #[test]
+    fn a_message_names_the_option_that_was_written() {
+        let of = |message: &str| {
+            let options = [("max_tokens", "--max-tokens"), ("budget.tokens", "--budget")];
+            Problem::rejected(Failure::new("X", message))
+                .with_options(&options)
+                .message()
+                .to_owned()
+        };
+        assert_eq!(of("max_tokens is 0; it must be 1"), "--max-tokens is 0; it must be 1");
+        assert_eq!(of("it is less than budget.tokens"), "it is less than --budget");
+        assert_eq!(of("the max_tokens_of it"), "the max_tokens_of it");
     }
 
     #[test]

@@ -81,11 +81,31 @@ pub(crate) struct Arguments {
     server: ServerArgs,
 }
 
+/// The options for members that messages name.
+const OPTIONS: [(&str, &str); 3] =
+    [("window_tokens", "--size"), ("used_tokens", "--used"), ("to_load_tokens", "--to-load")];
+
 /// Parses the size of a part, such as `active=50`.
 fn size(text: &str) -> Result<(String, Number), String> {
     let size = text.split_once('=').and_then(|(part, size)| Some((part, size.parse().ok()?)));
     let (part, size) = size.ok_or("it must be a part and a number, such as active=50")?;
     Ok((part.to_owned(), size))
+}
+
+/// Returns the sizes of parts that an option gives, as a member of the request.
+///
+/// # Errors
+///
+/// A part has two sizes.
+fn parts(option: &str, sizes: &[(String, Number)]) -> Result<Option<Value>, Problem> {
+    let mut members = Map::new();
+    for (part, size) in sizes {
+        if members.insert(part.clone(), Value::Number(size.clone())).is_some() {
+            return Err(Problem::usage(format!("{option} gives {part} two sizes"))
+                .next("give each part one size"));
+        }
+    }
+    Ok((!members.is_empty()).then_some(Value::Object(members)))
 }
 
 /// Runs `window`.
@@ -94,7 +114,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     let session = &server.session(&arguments.session)?;
     let bearer = arguments.caller.bearer(&server, session)?;
     let request = Value::Object(arguments.request()?).to_string();
-    let reply = server.tool(session, &bearer, request.as_str())?;
+    let reply = server.tool(session, &bearer, request.as_str());
+    let reply = reply.map_err(|it| it.with_options(&OPTIONS))?;
     output.answer(&reply, || reply::human(request.as_bytes(), &reply, output))
 }
 
@@ -102,10 +123,6 @@ impl Arguments {
     /// Returns the request for the plan.
     fn request(&self) -> Result<Map<String, Value>, Problem> {
         let sample = self.sample.as_deref().map(|it| file::read(it, "the sample")).transpose()?;
-        let parts = |sizes: &[(String, Number)]| {
-            let members = sizes.iter().cloned().map(|(part, size)| (part, Value::Number(size)));
-            (!sizes.is_empty()).then(|| Value::Object(members.collect()))
-        };
         let members = [
             ("action", Some(json!("plan_window"))),
             ("window_tokens", self.size.map(Into::into)),
@@ -113,12 +130,42 @@ impl Arguments {
             ("to_load_tokens", self.to_load.map(Into::into)),
             ("operations", self.operations.map(Into::into)),
             ("reports", (!self.reports.is_empty()).then(|| json!(self.reports))),
-            ("shares", parts(&self.shares)),
-            ("parts", parts(&self.parts)),
+            ("shares", parts("--shares", &self.shares)?),
+            ("parts", parts("--parts", &self.parts)?),
             ("sample", sample.map(Into::into)),
             ("encoding", self.encoding.clone().map(Into::into)),
         ];
         let members = members.into_iter();
         Ok(members.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    /// The first of two sizes was ignored.
+    #[test]
+    fn a_part_has_one_size() {
+        let request = |option: &str, sizes: &str| {
+            let it = Command::try_parse_from(["window", option, sizes]).unwrap();
+            it.arguments.request().map(Value::Object)
+        };
+        let expected = json!({"action": "plan_window", "shares": {"active": 50, "buffer": 5}});
+        assert_eq!(request("--shares", "active=50,buffer=5").unwrap(), expected);
+        for (option, sizes) in [("--shares", "active=1,active=2"), ("--parts", "buffer=1,buffer=1")]
+        {
+            let problem = request(option, sizes).unwrap_err();
+            let message = problem.message();
+            assert!(message.contains(option) && message.contains("two sizes"), "{message}");
+        }
     }
 }

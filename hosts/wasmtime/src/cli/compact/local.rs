@@ -12,6 +12,15 @@ use shared_context_wasmtime::SystemClock;
 
 use super::super::problem::Problem;
 
+/// The options for members that messages name.
+pub(super) const OPTIONS: [(&str, &str); 5] = [
+    ("config.estimator", "--encoding"),
+    ("window_tokens", "--window"),
+    ("target_tokens", "--target"),
+    ("reduction_percent", "--reduce"),
+    ("max_tokens", "--max-tokens"),
+];
+
 /// The session of the request.
 const SCOPE: &str = "session/transcript";
 
@@ -37,7 +46,7 @@ pub(super) fn call(request: &Value, encoding: Option<&str>) -> Result<Vec<u8>, P
     let perform = |request: &Value| {
         let request = request.to_string();
         invoke(&ports, SCOPE, &Caller::trusted("admin"), request.as_bytes())
-            .map_err(Problem::rejected)
+            .map_err(|it| Problem::rejected(it).with_options(&OPTIONS))
     };
     perform(&json!({"action": "create_session", "config": {"estimator": encoding}}))?;
     Ok(perform(request)?.body)

@@ -29,10 +29,7 @@ impl Material {
     /// A file cannot be read, or is not what it should be.
     pub(super) fn members(&self) -> Result<Map<String, Value>, Problem> {
         let named = self.conversation.iter().chain(&self.files).chain(&self.facts);
-        if named.filter(|it| it.as_path() == Path::new("-")).count() > 1 {
-            return Err(Problem::usage("several options read from standard input")
-                .next("write - once, and name files for the others"));
-        }
+        file::check_standard_input(named)?;
         let mut members = Map::new();
         if let Some(path) = &self.conversation {
             members.insert("conversation".to_owned(), compact::transcript(path)?.items());

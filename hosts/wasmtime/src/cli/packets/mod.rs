@@ -229,7 +229,8 @@ fn post(
     request: String,
 ) -> Result<Vec<u8>, Problem> {
     let path = ["v1", "sessions", session, "packets"];
-    server.send(&server.client.post(&path, request), Some(bearer))
+    let sent = server.send(&server.client.post(&path, request), Some(bearer));
+    sent.map_err(|it| it.with_options(&[("max_tokens", "--budget")]))
 }
 
 /// Prints a page byte for byte, or safely on a terminal.
