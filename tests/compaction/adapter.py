@@ -75,7 +75,7 @@ def written(reply, transcript):
         if item.get("is_digest"):
             digest = item["text"].strip()
             continue
-        role, text = transcript[int(item["id"].removeprefix("line-")) - 1]
+        role, text = transcript[int(item["id"].split("-")[1]) - 1]
         recent.append(f"[{role}] {item.get('text', text)}")
     parts = [digest] if digest else []
     if recent:

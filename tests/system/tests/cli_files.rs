@@ -187,7 +187,8 @@ fn a_repair_without_room_names_what_did_not_fit() {
     };
     let Printed { code, out, err } = check(&["--max-tokens", "10"]);
     assert_eq!((code, &*out), (5, "Some summary.\n"), "{err}");
-    let parts = ["CHECK_FAILED", "no room", "line-1: We must never touch", "raise --max-tokens"];
+    let parts =
+        ["CHECK_FAILED", "no room", "  line-1-", ": We must never touch", "raise --max-tokens"];
     assert!(parts.iter().all(|it| err.contains(it)), "{err}");
     let Printed { code, out, .. } = check(&["--max-tokens", "10", "--json"]);
     let reply: Value = serde_json::from_str(&out).unwrap();

@@ -5,18 +5,22 @@
 //! credential. Only a compaction that is kept is sent to a server.
 
 mod local;
+mod message;
 mod shown;
+#[cfg(test)]
+mod tests;
 mod transcript;
 
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
     argument::{SessionName, number, switch},
     caller::CallerArgs,
     file,
-    output::{self, Output, remark},
+    output::{self, Output},
     problem::Problem,
     server::ServerArgs,
 };
@@ -83,7 +87,7 @@ pub(crate) struct CompactArguments {
         long,
         env = "SHARED_CONTEXT_COMPACT_KEEP",
         value_parser = switch,
-        conflicts_with = "dry_run"
+        conflicts_with_all = ["dry_run", "encoding"]
     )]
     keep: bool,
     /// With --keep: the session [default: that of the profile]
@@ -227,26 +231,57 @@ impl CompactArguments {
         if let Some(members) = request.as_object_mut() {
             members.remove("action");
         }
-        server.send(&server.client.post(&path, request.to_string()), Some(&bearer))
+        let sent = server.send(&server.client.post(&path, request.to_string()), Some(&bearer));
+        sent.map_err(|it| it.with_options(&local::OPTIONS))
     }
 }
 
 /// Runs `context extract`.
 pub(crate) fn extract(arguments: &ExtractArguments, output: Output) -> Result<(), Problem> {
     let transcript = transcript(&arguments.transcript)?;
-    let reply = local::call(&request("extract", &transcript, []), None)?;
+    let reply = extracted(&transcript)?;
     output.answer(&reply, || {
         let extracted: shown::Extracted = local::parse(&reply)?;
-        if extracted.is_cut() {
-            remark("more facts follow: the limit of one extraction is reached");
-        }
         Ok(extracted.human(output))
     })
+}
+
+/// Extracts the facts of a transcript, in pieces if it has more than one extraction returns.
+fn extracted(transcript: &Transcript) -> Result<Vec<u8>, Problem> {
+    let piece = |from| local::call(&request("extract", transcript, [("from", from)]), None);
+    let reply = piece(None)?;
+    let mut all: Extraction = local::parse(&reply)?;
+    if all.next.is_none() {
+        return Ok(reply);
+    }
+    while all.next.is_some() {
+        let more: Extraction = local::parse(&piece(all.next.take())?)?;
+        let before = u64::try_from(all.facts.len()).unwrap_or(u64::MAX);
+        all.facts.extend(more.facts.into_iter().map(|mut fact| {
+            // It is a place in the list of its piece.
+            let place = fact.get("superseded_by").and_then(Value::as_u64);
+            let place = place.map(|it| it.saturating_add(before));
+            fact.extend(place.map(|it| ("superseded_by".to_owned(), it.into())));
+            fact
+        }));
+        all.lines = all.lines.saturating_add(more.lines);
+        all.next = more.next;
+    }
+    Ok(json!({"facts": all.facts, "lines": all.lines}).to_string().into_bytes())
+}
+
+/// The reply to one extraction.
+#[derive(Debug, Deserialize)]
+struct Extraction {
+    facts: Vec<Map<String, Value>>,
+    lines: u64,
+    next: Option<Value>,
 }
 
 /// Runs `context check`.
 pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result<(), Problem> {
     let CheckArguments { repair, max_tokens, counting, .. } = arguments;
+    file::check_standard_input([&arguments.transcript, &arguments.summary])?;
     let transcript = transcript(&arguments.transcript)?;
     let summary = file::read(&arguments.summary, "the summary")?;
     let request = request(
@@ -307,31 +342,4 @@ fn request<const N: usize>(
     let given = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     request.extend(given);
     Value::Object(request)
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser as _;
-
-    use super::*;
-
-    #[derive(Debug, clap::Parser)]
-    struct Command {
-        #[command(flatten)]
-        arguments: CompactArguments,
-    }
-
-    fn parsed(arguments: &[&str]) -> Result<CompactArguments, clap::Error> {
-        let arguments = ["compact"].iter().chain(arguments);
-        Command::try_parse_from(arguments).map(|it| it.arguments)
-    }
-
-    #[test]
-    fn a_compaction_is_kept_in_the_session_that_is_named() {
-        let it = parsed(&["--keep", "--session", "ticket-7", "chat.jsonl"]).unwrap();
-        assert!(it.keep && it.transcript == Path::new("chat.jsonl"));
-        assert_eq!(it.session.unwrap().id(), Some("ticket-7"));
-        let error = parsed(&["--keep", "--dry-run"]).unwrap_err();
-        assert_eq!(error.kind(), clap::error::ErrorKind::ArgumentConflict);
-    }
 }

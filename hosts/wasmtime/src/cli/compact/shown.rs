@@ -117,7 +117,6 @@ impl Compacted {
 #[derive(Debug, Deserialize)]
 pub(super) struct Extracted {
     facts: Vec<Fact>,
-    next: Option<serde_json::Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -130,11 +129,6 @@ struct Fact {
 }
 
 impl Extracted {
-    /// Returns true if more follows.
-    pub(super) fn is_cut(&self) -> bool {
-        self.next.is_some()
-    }
-
     pub(super) fn human(&self, output: Output) -> String {
         if self.facts.is_empty() {
             return "No decision, constraint, issue or other fact was found.\n".to_owned();
