@@ -123,7 +123,8 @@ fn a_subagents_credential_can_be_limited_to_keys() {
     assert_eq!(minted["expires_at"], "2026-02-20T14:31:00Z");
     let token = minted["credential"].as_str().unwrap();
     let check = |target: &str, status: u16, expected: &str| {
-        bench.check_as(token, target, &[], "x", status, expected)
+        let body = if target.starts_with("PUT") { "x" } else { "" };
+        bench.check_as(token, target, &[], body, status, expected)
     };
     let listing = check("GET /v1/sessions/s/entries", 200, "").json();
     let keys: Vec<_> = listing["keys"].as_array().unwrap().iter().map(|it| &it["key"]).collect();
