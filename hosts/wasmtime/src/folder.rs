@@ -101,15 +101,23 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Reads the secrets of the data folder, or generates them if there are none. The
-    /// caller must hold the folder's lock.
-    pub(crate) fn read_or_make(folder: &Path) -> Result<Self, StartError> {
+    /// Reads the secrets of the data folder, or generates them if there are none. Logs a warning
+    /// if the folder `was_used` before, because then earlier secrets are lost. The caller must
+    /// hold the folder's lock.
+    pub(crate) fn read_or_make(folder: &Path, was_used: bool) -> Result<Self, StartError> {
         let path = folder.join(SECRETS_FILE);
         if let Some(secrets) = Self::read_file(&path)? {
             return Ok(secrets);
         }
         let secrets = Self { secret: random()?, admin_key: random()? };
         write_whole(folder, SECRETS_FILE, &secrets)?;
+        if was_used {
+            tracing::warn!(
+                file = %path.display(),
+                "the keys were missing and are made anew: earlier credentials and the earlier admin \
+                 key are void; restore the file from a backup to keep them"
+            );
+        }
         Ok(secrets)
     }
 
@@ -235,13 +243,13 @@ mod tests {
     fn secrets_are_made_once_long_and_unique() {
         let folder = tempdir().unwrap();
         assert_eq!(Secrets::read(folder.path()), Ok(None));
-        let secrets = Secrets::read_or_make(folder.path()).unwrap();
+        let secrets = Secrets::read_or_make(folder.path(), false).unwrap();
         assert_eq!(secrets.secret.len(), 64);
         assert_eq!(secrets.admin_key.len(), 64);
         assert_ne!(secrets.secret, secrets.admin_key);
-        assert_eq!(Secrets::read_or_make(folder.path()), Ok(secrets.clone()));
+        assert_eq!(Secrets::read_or_make(folder.path(), false), Ok(secrets.clone()));
         assert_eq!(Secrets::read(folder.path()), Ok(Some(secrets.clone())));
-        let other = Secrets::read_or_make(tempdir().unwrap().path()).unwrap();
+        let other = Secrets::read_or_make(tempdir().unwrap().path(), false).unwrap();
         assert_ne!(other.secret, secrets.secret);
         assert!(!format!("{secrets:?}").contains(&secrets.secret));
     }
@@ -249,11 +257,11 @@ mod tests {
     #[test]
     fn damaged_secrets_are_rejected_and_left_alone() {
         let folder = tempdir().unwrap();
-        Secrets::read_or_make(folder.path()).unwrap();
+        Secrets::read_or_make(folder.path(), false).unwrap();
         let path = folder.path().join(SECRETS_FILE);
         for damaged in ["", "{", "{}", r#"{"secret":"x","admin_key":"y","z":1}"#] {
             fs::write(&path, damaged).unwrap();
-            let error = Secrets::read_or_make(folder.path()).unwrap_err().to_string();
+            let error = Secrets::read_or_make(folder.path(), false).unwrap_err().to_string();
             assert!(error.contains("keys.json is damaged"), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
         }
@@ -264,7 +272,7 @@ mod tests {
     fn secrets_that_others_can_read_are_rejected() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempdir().unwrap();
-        Secrets::read_or_make(folder.path()).unwrap();
+        Secrets::read_or_make(folder.path(), false).unwrap();
         let path = folder.path().join(SECRETS_FILE);
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

@@ -38,7 +38,7 @@ use self::{answers::Answers, bodies::Bodies, connection_slots::ConnectionSlots};
 use crate::{
     Component, ComponentOptions, Engine, SqliteKv, SqliteOptions, StartError, SystemClock,
     TracingLog, failures,
-    folder::{Secrets, ServerFile},
+    folder::{DATABASE_FILE, Secrets, ServerFile},
 };
 
 mod answers;
@@ -223,13 +223,14 @@ impl Server {
 
 /// Opens everything that may block: the database, the secrets and the component.
 fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
+    let was_used = options.folder.join(DATABASE_FILE).exists();
     let kv = SqliteKv::open(&options.folder, &options.storage)?;
     let Secrets { secret, admin_key } = match (&options.secret, &options.admin_key) {
         (Some(secret), Some(admin_key)) => {
             Secrets { secret: secret.clone(), admin_key: admin_key.clone() }
         }
         (secret, admin_key) => {
-            let stored = Secrets::read_or_make(&options.folder)?;
+            let stored = Secrets::read_or_make(&options.folder, was_used)?;
             Secrets {
                 secret: secret.clone().unwrap_or(stored.secret),
                 admin_key: admin_key.clone().unwrap_or(stored.admin_key),

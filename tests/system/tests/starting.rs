@@ -187,3 +187,16 @@ fn a_limit_that_makes_no_sense_is_refused_with_those_that_do() {
         assert!(refusal.said.contains(flag) && refusal.said.contains(told), "{}", refusal.said);
     }
 }
+
+/// The file was once replaced without a word: every credential and the admin key were void, and
+/// nothing said why.
+#[test]
+fn keys_that_are_lost_are_missed_in_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = Server::start(folder.path()).stop();
+    assert!(!log.contains("made anew"), "{log}");
+    fs::remove_file(folder.path().join("keys.json")).unwrap();
+    let log = Server::start(folder.path()).stop();
+    assert!(log.contains("WARN") && log.contains("made anew"), "{log}");
+    assert!(log.contains("keys.json"), "{log}");
+}
