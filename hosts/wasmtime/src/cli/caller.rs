@@ -104,12 +104,12 @@ impl CallerArgs {
         self.bearer(server, session)
     }
 
-    /// Rejects a call that nothing but the admin key says the caller of. `options` name it.
+    /// Rejects a call without a participant: only the admin key was given. `options` name one.
     fn check_named(&self, server: &Server, options: &str) -> Result<(), Problem> {
         if self.participant.is_some() || self.caller(server) != Caller::Operator {
             return Ok(());
         }
-        Err(Problem::new(Kind::Usage, "NO_CREDENTIAL", "nothing says who calls")
+        Err(Problem::new(Kind::Usage, "NO_CREDENTIAL", "this command needs a participant")
             .next(format!("add {options}, or set SHARED_CONTEXT_TOKEN to a credential")))
     }
 
@@ -194,7 +194,7 @@ pub(crate) fn minted(
     ttl_seconds: Option<u64>,
 ) -> Result<Bearer, Problem> {
     let reply = mint(server, session, participant, ttl_seconds, &[], None)?;
-    parse(&reply, &server.client).map(|it: IssuedCredential| Bearer(it.credential))
+    parse(&reply, &server.client).map(|it: IssuedCredential| Bearer::credential(it.credential))
 }
 
 /// Mints a credential that is limited to `keys` and to `tools`, and returns the server's

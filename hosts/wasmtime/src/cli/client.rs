@@ -1,5 +1,5 @@
-//! HTTP requests to a server; `answer` has its answers. The `server` module chooses the server and
-//! the credential.
+//! HTTP requests to a server; `answer` has its answers, `bearer` the secrets that prove a caller.
+//! The `server` module chooses the server and the credential.
 //!
 //! # Invariant
 //!
@@ -7,9 +7,9 @@
 //! followed. It is never printed.
 
 mod answer;
+mod bearer;
 
 use std::{
-    fmt,
     io::{self, BufReader},
     net::IpAddr,
     path::Path,
@@ -20,7 +20,10 @@ use http::{Method, Request, Response, StatusCode, Uri, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ureq::{Agent, AsSendBody, BodyReader};
 
-pub(crate) use self::answer::{Answer, is_stream, not_a_server, parse, rejection, whole_body};
+pub(crate) use self::{
+    answer::{Answer, is_stream, not_a_server, parse, rejection, whole_body},
+    bearer::Bearer,
+};
 use super::{
     problem::{Kind, Problem},
     tls,
@@ -51,10 +54,6 @@ impl AnswerTime {
     /// The usual time.
     pub(crate) const USUAL: Self = Self::After(Duration::ZERO);
 }
-
-/// A secret sent as a bearer token.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Bearer(pub(crate) String);
 
 /// A client for the server at one address.
 #[derive(Debug, Clone)]
@@ -285,7 +284,7 @@ impl Call {
     fn request(&self, bearer: Option<&Bearer>) -> http::request::Builder {
         let request = Request::builder().method(self.method.clone()).uri(&self.path);
         match bearer {
-            Some(Bearer(secret)) => {
+            Some(Bearer { secret, .. }) => {
                 request.header(header::AUTHORIZATION, format!("Bearer {secret}"))
             }
             None => request,
@@ -312,12 +311,6 @@ fn reason(error: &ureq::Error) -> String {
         ureq::Error::HostNotFound => "there is no such host".to_owned(),
         ureq::Error::Protocol(_) => "what is there does not speak HTTP".to_owned(),
         error => error.to_string(),
-    }
-}
-
-impl fmt::Debug for Bearer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Bearer(…)")
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::{
     fs::{self, File},
-    io::Write as _,
+    io::{ErrorKind, Write as _},
     path::Path,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -44,7 +44,7 @@ Examples:
   shared-context doctor --data /var/lib/shared-context
   shared-context doctor --json | jq -e .is_healthy
 
-It can be asked while the server runs. It exits with 5 when something is wrong.")]
+It can run beside the server. It exits with 5 when something is wrong.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     server: ServerArgs,
@@ -83,7 +83,7 @@ enum Finding {
 /// Runs `doctor`.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
     let folder = arguments.server.folder()?;
-    let server = arguments.server.server()?;
+    let server = arguments.server.find()?;
     let mut checks = Vec::new();
     let mut check = |name, found: Result<Finding, Problem>| {
         let check = Check::new(name, found);
@@ -107,9 +107,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     output.answer(&document, || Ok(verdict.to_owned()))?;
     match failed {
         0 => Ok(()),
-        1 => Err(Problem::check("a check failed; what to do stands below it").reported()),
-        _ => Err(Problem::check(format!("{failed} checks failed; what to do stands below them"))
-            .reported()),
+        1 => Err(Problem::check("a check failed; the next step is printed below it").reported()),
+        _ => Err(Problem::check(format!(
+            "{failed} checks failed; the next steps are printed below them"
+        ))
+        .reported()),
     }
 }
 
@@ -155,11 +157,11 @@ fn wrong(message: impl Into<String>, next: &str) -> Problem {
 fn data_folder(folder: &Path) -> Result<Finding, Problem> {
     let shown = folder.display();
     match fs::metadata(folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
             return Ok(Finding::Absent(format!("{shown} is not there yet; `serve` makes it")));
         }
         Ok(it) if it.is_dir() => {}
-        _ => return Err(wrong(format!("{shown} is no folder"), "name another with --data")),
+        _ => return Err(wrong(format!("{shown} is not a folder"), "name another with --data")),
     }
     match tempfile::tempfile_in(folder) {
         Ok(_) => Ok(Finding::Healthy(format!("{shown} can be written"))),
@@ -200,8 +202,13 @@ fn running(server: &Server) -> (Result<Finding, Problem>, bool) {
             let problem = wrong(said, "do what it says, and read the server's log");
             (Err(problem), true)
         }
-        Err(_) if !server.is_expected() => {
-            let found = format!("none runs at {url}; `shared-context serve` starts one");
+        Err(problem) if !server.is_expected() => {
+            // Without a folder that is named, the default address was called.
+            let found = match server.is_absent() {
+                true => problem.message().to_owned(),
+                false => format!("none runs at {url}"),
+            };
+            let found = format!("{found}; `shared-context serve` starts one");
             (Ok(Finding::Absent(found)), false)
         }
         Err(problem) => (Err(problem), false),
@@ -210,7 +217,7 @@ fn running(server: &Server) -> (Result<Finding, Problem>, bool) {
 
 fn admin_key(server: &Server, is_running: bool) -> Result<Finding, Problem> {
     if !is_running {
-        return Ok(Finding::Absent("nobody to show it to".to_owned()));
+        return Ok(Finding::Absent("not checked, because no server answers".to_owned()));
     }
     let call = server.client.get(&["v1", "sessions"], &[("limit", "1".to_owned())]);
     server.send(&call, Some(&server.admin()?))?;
@@ -293,7 +300,14 @@ fn disk(folder: &Path) -> Result<Finding, Problem> {
         return Ok(Finding::Absent("measured once the data folder is there".to_owned()));
     }
     let failed = |error: std::io::Error| {
-        wrong(format!("a file cannot be written and synced: {error}"), "make room on the disk")
+        let next = match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                "let the user who runs the server write there, or name another with --data"
+            }
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room on the disk",
+            _ => "check the disk, or name a folder on another one with --data",
+        };
+        wrong(format!("a file cannot be written and synced: {error}"), next)
     };
     let mut file: File = tempfile::tempfile_in(folder).map_err(failed)?;
     let page = [0_u8; DISK_BYTES];

@@ -29,11 +29,14 @@ pub(crate) enum Kind {
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  the server refused; the error's code says why
-  2  the command line is not right, or a file or key it needs is missing
+  1  the server rejected the request; the error's code is the reason
+  2  the command line is invalid, or a file or key it needs is missing
   3  no shared-context server answers
   4  the server or its storage could not start
   5  a check of `doctor` or `evidence`, or a claim of `demo`, did not hold";
+
+/// The beginning of the advice to call another route.
+const ROUTE_ADVICE: &str = "; call /v1/";
 
 /// The error of a command.
 #[derive(Debug)]
@@ -64,24 +67,43 @@ impl Problem {
     /// commands for a person at a terminal.
     pub(crate) fn rejected(failure: Failure) -> Self {
         let next = match &*failure.code {
+            "KEY_NOT_FOUND" => Some("`shared-context ls SESSION` lists the keys"),
+            "SECTION_NOT_FOUND" => Some(
+                "`shared-context outline index PROJECT` lists the sections, \
+                 `shared-context outline put` writes one",
+            ),
+            "HANDOFF_NOT_FOUND" => Some("`shared-context handoff list PROJECT` lists the handoffs"),
+            "PACKET_NOT_FOUND" => Some(
+                "`shared-context context generate SESSION TASK --for PARTICIPANT` makes one; \
+                 --for names whose packet is meant",
+            ),
+            "ENVELOPE_NOT_FOUND" => {
+                Some("`shared-context assemble SESSION --keep` keeps one and prints its id")
+            }
+            "NOT_OWNER" | "LEASE_EXPIRED" => Some(
+                "`shared-context outline acquire PROJECT MARKER` acquires a section without owner",
+            ),
+            "FORBIDDEN" if failure.message.contains(ROUTE_ADVICE) => Some(
+                "name the session of the credential, or call with --as PARTICIPANT and the admin key",
+            ),
             "SESSION_NOT_FOUND" => Some("`shared-context session list` shows those that exist"),
             "SESSION_EXISTS" => Some("`shared-context session show ID` shows it"),
-            "PROJECT_NOT_FOUND" => Some("`shared-context project list` shows those that exist"),
+            "PROJECT_NOT_FOUND" => Some(
+                "`shared-context project list` shows those that exist, \
+                 `shared-context project create PROJECT` creates one",
+            ),
             "PROJECT_EXISTS" => Some("`shared-context project show PROJECT` shows it"),
-            "MEMORY_NOT_FOUND" => {
-                Some("`shared-context memory search PROJECT` shows those there are")
-            }
+            "MEMORY_NOT_FOUND" => Some("`shared-context memory search PROJECT` finds memories"),
             "SNAPSHOT_NOT_FOUND" | "SNAPSHOT_EXISTS" | "SNAPSHOT_LIMIT" => {
-                Some("`shared-context snapshot list SESSION` shows those there are")
+                Some("`shared-context snapshot list SESSION` lists the snapshots")
             }
-            "MISSING_NOT_FOUND" => Some("`shared-context missing SESSION` shows those there are"),
-            "UNAUTHENTICATED" => Some(
-                "`shared-context token SESSION PARTICIPANT` mints a fresh credential, \
-                 `shared-context doctor` checks the admin key",
-            ),
-            "STORAGE_UNAVAILABLE" | "INTERNAL" => Some(
-                "the server's log (its standard error) says more; so does `shared-context doctor`",
-            ),
+            "MISSING_NOT_FOUND" => Some("`shared-context missing SESSION` lists the reports"),
+            "UNAUTHENTICATED" => {
+                Some("`shared-context token SESSION PARTICIPANT` mints a fresh credential")
+            }
+            "STORAGE_UNAVAILABLE" | "INTERNAL" => {
+                Some("read the server's log (its standard error), or run `shared-context doctor`")
+            }
             _ => None,
         };
         Self { kind: Kind::Rejected, failure, next: next.map(str::to_owned), is_reported: false }
@@ -128,9 +150,26 @@ impl Problem {
         &self.failure.code
     }
 
-    /// Returns the message for people.
+    /// Returns the message.
     pub(crate) fn message(&self) -> &str {
         &self.failure.message
+    }
+
+    /// Returns the message for a person at a terminal. It lacks the example of a request, and what
+    /// a program would call next where [`Problem::next_step`] has the command for it.
+    pub(crate) fn text(&self) -> &str {
+        let message = self.message();
+        let cut = match self.code() {
+            "KEY_NOT_FOUND" | "SECTION_NOT_FOUND" | "HANDOFF_NOT_FOUND" | "PACKET_NOT_FOUND"
+            | "ENVELOPE_NOT_FOUND" | "PROJECT_NOT_FOUND" | "MEMORY_NOT_FOUND"
+            | "SNAPSHOT_NOT_FOUND" | "MISSING_NOT_FOUND" => message.find("; "),
+            "FORBIDDEN" => message.find(ROUTE_ADVICE),
+            _ if message.ends_with('}') => message.find("; for example {"),
+            _ => None,
+        };
+        cut.filter(|_| self.kind == Kind::Rejected)
+            .and_then(|it| message.get(..it))
+            .unwrap_or(message)
     }
 
     /// Returns the further member `name` of the server's error.
@@ -191,6 +230,39 @@ mod tests {
             String::from_utf8(json).unwrap(),
             r#"{"error":{"code":"VALUE_TOO_LARGE","message":"value has 1204 tokens","actual":1204,"limit":1000,"next":"distill it"}}"#
         );
+    }
+
+    /// A person at a terminal was once shown actions and JSON of the interface for programs.
+    #[test]
+    fn a_person_reads_commands_instead_of_actions() {
+        let rejected = |code: &'static str, message: &str| {
+            Problem::rejected(Failure::new(code, message.to_owned()))
+        };
+        for (code, message, text) in [
+            (
+                "MALFORMED_REQUEST",
+                r#"there is no type "x"; it must be one of a, b; for example {"memories":[{}]}"#,
+                r#"there is no type "x"; it must be one of a, b"#,
+            ),
+            ("MALFORMED_REQUEST", "it is {}", "it is {}"),
+            (
+                "SECTION_NOT_FOUND",
+                "there is no section §1.0; read_index shows those there are",
+                "there is no section §1.0",
+            ),
+            (
+                "FORBIDDEN",
+                "the credential is for session u; call /v1/sessions/u with it",
+                "the credential is for session u",
+            ),
+            ("FORBIDDEN", "only a; or b", "only a; or b"),
+        ] {
+            let problem = rejected(code, message);
+            assert_eq!((problem.text(), problem.message()), (text, message));
+            assert!(
+                text == message || code == "MALFORMED_REQUEST" || problem.next_step().is_some()
+            );
+        }
     }
 
     #[test]

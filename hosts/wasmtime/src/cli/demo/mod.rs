@@ -20,8 +20,8 @@ Examples:
   shared-context demo --json | jq .claims
 
 It starts a server of its own on a free port, with data that is removed
-afterwards, and touches nothing else. What it claims it has checked: when
-something does not hold it says so and exits with 5.")]
+afterwards, and touches nothing else. Every printed claim is checked. If one
+does not hold, the command says so and exits with 5.")]
 pub(crate) struct Arguments;
 
 /// Runs `demo`.

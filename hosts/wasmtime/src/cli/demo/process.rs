@@ -65,7 +65,7 @@ impl ServerProcess {
         let client = Client::new(&url, None)?;
         let secrets = Secrets::read(&folder.path().join(DATA))?;
         let admin = secrets
-            .map(|it| Bearer(it.admin_key))
+            .map(|it| Bearer::admin_key(it.admin_key, "the demo".to_owned()))
             .ok_or_else(|| failed("the server made no keys in its folder".to_owned()))?;
         Ok(Self { child, folder, address, client, admin })
     }

@@ -139,7 +139,7 @@ impl Transcript {
     ) -> Participant {
         let nth = self.participants;
         self.participants = nth.saturating_add(1);
-        Participant { name, nth, bearer: Bearer(credential) }
+        Participant { name, nth, bearer: Bearer::credential(credential) }
     }
 
     /// Makes a call that must succeed.

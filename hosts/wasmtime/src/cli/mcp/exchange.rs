@@ -113,7 +113,7 @@ pub(super) fn send(upstream: &Upstream, call: &Call<'_>) -> Result<Answer, Failu
 
 fn try_send(target: &Target, call: &Call<'_>) -> Result<Answer, ureq::Error> {
     let client = &target.server.client;
-    let Bearer(secret) = &target.bearer;
+    let Bearer { secret, .. } = &target.bearer;
     let mut request = Request::builder()
         .method(call.method.clone())
         .uri(format!("{}{}", client.url(), target.path))

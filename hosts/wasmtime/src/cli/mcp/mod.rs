@@ -66,7 +66,7 @@ const FINISH_TIME_MAX: Duration = Duration::from_secs(2);
 /// The time limit of the whole shutdown. Only unacknowledged work is cut off.
 const END_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Give an agent a session's tools: MCP over standard input and output
+/// Serve a session's tools to an agent: MCP over standard input and output
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -82,9 +82,9 @@ The configuration of a desktop agent or an editor:
 Without a credential and without --as the agent is the orchestrator.
 
 The session is created if it does not exist yet. When no server runs on the data
-folder, one is started in this process, on 127.0.0.1, for as long as it runs;
-other agents and commands find and use it. If it goes away, the next one that is
-needed takes its place, and nothing acknowledged is lost.")]
+folder, this process starts one on 127.0.0.1 for as long as it runs. Other
+agents and commands find and use it. If it ends, the next agent that needs a
+server starts another, and nothing acknowledged is lost.")]
 pub(crate) struct Arguments {
     /// The session [default: that of the credential, else the one of
     /// `SHARED_CONTEXT_SESSION` or of the profile]
@@ -171,7 +171,7 @@ impl Arguments {
 
     /// Returns the caller, the session, and a name for the caller in messages.
     fn caller(&self) -> Result<(Caller, Option<String>, String), Problem> {
-        let server = self.server.server()?;
+        let server = self.server.find()?;
         let participant = match self.caller.caller(&server) {
             caller::Caller::Holder(bearer) => {
                 let session = self.session.as_ref().map(|it| server.session(it)).transpose()?;

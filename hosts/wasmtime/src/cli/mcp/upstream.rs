@@ -29,8 +29,8 @@ use crate::cli::{
     caller::minted,
     client::{Bearer, parse},
     output::remark,
-    problem::{Kind, Problem},
-    server::{Server, ServerArgs},
+    problem::Problem,
+    server::{Server, ServerArgs, not_running},
 };
 
 /// The time in which a server that went away may return.
@@ -93,7 +93,7 @@ impl Upstream {
         session: Option<&str>,
         path: &str,
     ) -> Result<Self, Problem> {
-        let (server, own) = if args.server()?.is_named() {
+        let (server, own) = if args.find()?.is_named() {
             (look(&args)?, None)
         } else {
             wait_or_start(&args, Duration::ZERO)?
@@ -228,9 +228,7 @@ fn look(args: &ServerArgs) -> Result<Server, Problem> {
     }
     let server = args.server()?;
     if !server.is_expected() {
-        let message = format!("no server runs on {}", args.folder()?.display());
-        return Err(Problem::new(Kind::Unreachable, "SERVER_UNREACHABLE", message)
-            .next("start one with `shared-context serve`, or name one with --url"));
+        return Err(not_running(&args.folder()?));
     }
     let _: Health = parse(&server.health()?, &server.client)?;
     Ok(server)

@@ -171,7 +171,7 @@ impl ProfileFile {
         self.profiles.iter().find(|it| it.name == name).ok_or_else(|| {
             let message = format!("there is no profile {name} in {}", self.path.display());
             Problem::new(Kind::Usage, "NO_PROFILE", message).next(
-                "`shared-context profile ls` shows those there are, `shared-context profile add \
+                "`shared-context profile ls` lists the profiles, `shared-context profile add \
                  NAME --url URL` makes one",
             )
         })
@@ -280,7 +280,9 @@ impl Section {
             return Err(broken(path, line, "begins a profile without a url", next));
         };
         let (ca, session) = (take("ca").map(PathBuf::from), take("session"));
-        let (admin_key, token) = (take("admin_key").map(Bearer), take("token").map(Bearer));
+        let admin_key =
+            take("admin_key").map(|it| Bearer::admin_key(it, format!("the profile {name}")));
+        let token = take("token").map(Bearer::credential);
         Ok(Profile { name, url, ca, session, admin_key, token })
     }
 }
@@ -289,7 +291,7 @@ impl Profile {
     /// Returns the settings as they are written to the file.
     fn settings(&self) -> Vec<(&'static str, String)> {
         let ca = self.ca.as_ref().map(|it| it.display().to_string());
-        let secret = |it: &Option<Bearer>| it.as_ref().map(|Bearer(secret)| secret.clone());
+        let secret = |it: &Option<Bearer>| it.as_ref().map(|it| it.secret.clone());
         [
             ("url", Some(self.url.clone())),
             ("ca", ca),

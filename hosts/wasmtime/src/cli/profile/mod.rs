@@ -89,7 +89,7 @@ Examples:
         /// A PEM file with the authority that signed an https server's certificate
         #[arg(long, env = "SHARED_CONTEXT_CA", value_name = "FILE")]
         ca: Option<PathBuf>,
-        /// The default session, which is written as .
+        /// The session that a dot stands for in commands
         #[arg(long, env = "SHARED_CONTEXT_SESSION", value_name = "ID")]
         session: Option<String>,
         /// A file with the operator's key, or - for standard input
@@ -113,10 +113,14 @@ Examples:
         none: bool,
     },
     /// List the profiles; * marks the one that is used by default
-    #[command(name = "ls", after_help = "Example:\n  shared-context profile ls")]
+    #[command(name = "ls", alias = "list", after_help = "Example:\n  shared-context profile ls")]
     List,
     /// Remove a profile
-    #[command(name = "rm", after_help = "Example:\n  shared-context profile rm staging")]
+    #[command(
+        name = "rm",
+        alias = "delete",
+        after_help = "Example:\n  shared-context profile rm staging"
+    )]
     Remove {
         /// The profile
         name: String,
@@ -124,12 +128,30 @@ Examples:
 }
 
 impl ProfileFileArgs {
-    /// Reads the file.
+    /// Reads the file. The user's own file may be missing.
+    ///
+    /// # Errors
+    ///
+    /// The file is named and does not exist, and the errors of [`ProfileFile::read`].
+    pub(crate) fn read(&self) -> Result<ProfileFile, Problem> {
+        match &self.profile_file {
+            Some(path) if !path.exists() => {
+                let message = format!("there is no file of profiles {}", path.display());
+                Err(Problem::usage(message).next(
+                    "check --profile-file and SHARED_CONTEXT_PROFILE_FILE, or create it with \
+                     `shared-context profile add`",
+                ))
+            }
+            _ => self.read_or_create(),
+        }
+    }
+
+    /// Reads the file. A missing file has no profiles, and is created when one is added.
     ///
     /// # Errors
     ///
     /// The errors of [`ProfileFile::read`].
-    pub(crate) fn read(&self) -> Result<ProfileFile, Problem> {
+    fn read_or_create(&self) -> Result<ProfileFile, Problem> {
         match self.path() {
             Some(path) => ProfileFile::read(&path),
             None => Err(Problem::usage("there is no home folder with a file of profiles")
@@ -153,7 +175,10 @@ impl ProfileFileArgs {
 
 /// Runs `profile`.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
-    let mut file = arguments.file.read()?;
+    let mut file = match &arguments.command {
+        Command::Add { .. } => arguments.file.read_or_create()?,
+        _ => arguments.file.read()?,
+    };
     match &arguments.command {
         Command::Add { name, url, ca, session, admin_key_file, token_file } => {
             let profile = Profile {
@@ -161,8 +186,16 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
                 url: url.clone(),
                 ca: ca.as_deref().map(absolute).transpose()?,
                 session: session.clone(),
-                admin_key: admin_key_file.as_deref().map(|it| secret(it, "the key")).transpose()?,
-                token: token_file.as_deref().map(|it| secret(it, "the credential")).transpose()?,
+                admin_key: admin_key_file
+                    .as_deref()
+                    .map(|it| secret(it, "the key"))
+                    .transpose()?
+                    .map(|it| Bearer::admin_key(it, format!("the profile {name}"))),
+                token: token_file
+                    .as_deref()
+                    .map(|it| secret(it, "the credential"))
+                    .transpose()?
+                    .map(Bearer::credential),
             };
             // The address and the authority are checked before they are kept.
             Client::new(&profile.url, profile.ca.as_deref())?;
@@ -234,17 +267,17 @@ fn done(
 }
 
 /// Reads a secret from the file at `path`.
-fn secret(path: &Path, what: &str) -> Result<Bearer, Problem> {
+fn secret(path: &Path, what: &str) -> Result<String, Problem> {
     if path == Path::new("-") && io::stdin().is_terminal() {
         return Err(Problem::usage(format!("{what} would be shown on this terminal"))
             .next("name a file with it, or send it through a pipe"));
     }
     let text = input::read(path, what)?.trim().to_owned();
     if text.is_empty() {
-        let message = format!("{} is empty: there is not {what} in it", input::name(path));
+        let message = format!("{} is empty; {what} is expected there", input::name(path));
         return Err(Problem::usage(message).next("write it there, or leave the option out"));
     }
-    Ok(Bearer(text))
+    Ok(text)
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Problem> {

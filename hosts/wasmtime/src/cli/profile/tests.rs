@@ -29,7 +29,7 @@ fn prod() -> Profile {
         url: "https://memory.example.com".to_owned(),
         ca: Some("/etc/ca.pem".into()),
         session: Some("ticket-7".to_owned()),
-        admin_key: Some(Bearer("a=b=".to_owned())),
+        admin_key: Some(Bearer::admin_key("a=b=".to_owned(), "the profile prod".to_owned())),
         token: None,
     }
 }
@@ -109,7 +109,7 @@ fn a_name_or_setting_that_breaks_the_file_is_not_written() {
     for name in ["", "-a", "a b", "a]", "ä", &"a".repeat(65)] {
         assert!(file.add(&Profile { name: name.to_owned(), ..prod() }).is_err(), "{name}");
     }
-    let two_lines = Some(Bearer("a\nurl = http://evil".to_owned()));
+    let two_lines = Some(Bearer::credential("a\nurl = http://evil".to_owned()));
     assert!(file.add(&Profile { admin_key: two_lines, ..prod() }).is_err());
     assert_eq!(fs::read_to_string(&path).unwrap(), "");
 }

@@ -158,7 +158,8 @@ impl Follow {
         let query: Vec<_> = self.keys.iter().map(|it| ("keys", it.clone())).collect();
         let client = &self.server.client;
         let call = client.get(&["v1", "sessions", &self.session, "changes"], &query);
-        client.stream(&call, &bearer, self.after).map(Events::new)
+        let stream = client.stream(&call, &bearer, self.after);
+        stream.map(Events::new).map_err(|problem| bearer.explain(problem, client.url()))
     }
 }
 

@@ -41,9 +41,9 @@ Examples:
   shared-context watch ticket-7 --since 0
   shared-context watch ticket-7 --json | jq -c '.changes[]'
 
-When the server is restarted it goes on by itself where it was. Values are never
-shown, nor keys that are hidden from who watches. With --json each line is a
-document: a revision and what was changed at it.")]
+After a restart of the server the command continues where it was. It never shows
+values, nor keys that the caller may not read. With --json each line is one JSON
+document: a revision and its changes.")]
 pub(crate) struct Arguments {
     /// The session [default: the one of `SHARED_CONTEXT_SESSION` or of the profile]
     #[arg(default_value = SessionName::DEFAULT, hide_default_value = true)]

@@ -23,7 +23,8 @@ fn a_void_credential_is_replaced_once() {
     assert!(error["message"].as_str().unwrap().starts_with("so: UNAUTHENTICATED"), "{error}");
     assert_eq!(error["data"]["error"]["code"], "UNAUTHENTICATED");
     // A caller with a given credential has no other.
-    let fixture = Fixture::with(Caller::Holder(Bearer("mine".to_owned())), vec![void()]);
+    let fixture =
+        Fixture::with(Caller::Holder(Bearer::credential("mine".to_owned())), vec![void()]);
     assert_eq!(fixture.ask(&write())["error"]["data"]["error"]["code"], "UNAUTHENTICATED");
     assert_eq!(fixture.server.asked(), ["POST tools/call mine -"]);
 }
