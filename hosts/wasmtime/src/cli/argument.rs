@@ -4,7 +4,7 @@
 //!
 //! An invalid value is answered with what to write, not with the words of a parser.
 
-use std::str::FromStr;
+use std::{env, str::FromStr};
 
 /// The name of a session as it was written. A dot stands for the default session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,21 @@ pub(crate) fn number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "write a whole number, such as 20".to_owned())
 }
 
+/// Parses a text that may begin with a hyphen. One that reads as an option is a mistyped option,
+/// unless `--` is among the arguments.
+pub(crate) fn text(text: &str) -> Result<String, String> {
+    let is_value = env::args_os().any(|it| it == "--");
+    if is_option(text) && !is_value {
+        return Err("it reads as an option; if it is the value, write -- before it".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// Returns true if `text` begins as a long option does.
+fn is_option(text: &str) -> bool {
+    text.strip_prefix("--").is_some_and(|it| it.starts_with(|c: char| c.is_ascii_alphabetic()))
+}
+
 /// Parses a switch that a variable turns on or off.
 pub(crate) fn switch(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
@@ -75,6 +90,17 @@ mod tests {
         assert_eq!(times, [90, 900, 3_600, 2_592_000]);
         for text in ["", "h", "1", "1 h", "1w", "-1h", "1hh", "99999999999999999999d", "1h5m"] {
             assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+
+    /// `set ID KEY --jsn` once stored `--jsn` and replaced the value.
+    #[test]
+    fn a_mistyped_option_is_not_a_value() {
+        for value in ["--jsn", "--json=1", "--as orchestrator"] {
+            assert!(is_option(value), "{value}");
+        }
+        for value in ["", "-", "-5", "- a list", "--", "---", "--- a/file.rs", "-- 5"] {
+            assert!(!is_option(value), "{value}");
         }
     }
 

@@ -5,7 +5,10 @@
 //! `token` prints only the credential on standard output, so that it can be assigned to a
 //! variable. `prompt` and `context` in a pipe print their text byte for byte.
 
-use std::io::{self, IsTerminal, Read};
+use std::{
+    io::{self, IsTerminal},
+    path::Path,
+};
 
 use serde::Deserialize;
 
@@ -13,7 +16,7 @@ use super::{
     argument::{SessionName, number, seconds},
     caller::{Caller, CallerArgs, mint},
     client::parse,
-    compact,
+    compact, file,
     output::{Output, remark},
     packets,
     problem::Problem,
@@ -30,13 +33,13 @@ Examples:
   shared-context token ticket-7 subagent:review --keys 'inv_*,scope'
   export SHARED_CONTEXT_TOKEN=$(shared-context token ticket-7 orchestrator)
 
-Standard output has the credential and nothing else.")]
+Only the credential is printed on standard output.")]
 pub(crate) struct TokenArguments {
     /// The session; . is the default one
     session: SessionName,
     /// orchestrator, subagent:TASK or subagent:TASK:ID
     participant: String,
-    /// How long it is good: 90s, 15m, 1h, 30d [default: an orchestrator's 30d, a
+    /// How long it is valid: 90s, 15m, 1h, 30d [default: an orchestrator's 30d, a
     /// subagent's 1d]
     #[arg(long, env = "SHARED_CONTEXT_TOKEN_TTL", value_name = "TIME", value_parser = seconds)]
     ttl: Option<u64>,
@@ -82,7 +85,7 @@ pub(crate) struct Arguments {
     server: ServerArgs,
 }
 
-/// Print what to put into a participant's system prompt
+/// Print the text for a participant's system prompt
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -191,14 +194,10 @@ pub(crate) fn token(arguments: &TokenArguments, output: Output) -> Result<(), Pr
 /// Runs `call`.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
     let server = arguments.server.server()?;
-    let mut request = arguments.request.clone();
-    if request == "-" {
-        request.clear();
-        io::stdin().read_to_string(&mut request).map_err(|error| {
-            Problem::usage(format!("cannot read the request from standard input: {error}"))
-                .next("send one JSON object in UTF-8")
-        })?;
-    }
+    let request = match arguments.request.as_str() {
+        "-" => file::read(Path::new("-"), "the request")?,
+        request => request.to_owned(),
+    };
     let session = &server.session(&arguments.session)?;
     let bearer = arguments.caller.participant_bearer(&server, session)?;
     let reply = server.tool(session, &bearer, request.as_str())?;

@@ -13,7 +13,7 @@ use std::{
 use serde_json::json;
 
 use super::{
-    argument::{SessionName, number, seconds},
+    argument::{SessionName, number, seconds, text},
     caller::CallerArgs,
     client::{Bearer, parse},
     file,
@@ -46,7 +46,7 @@ Examples:
   shared-context get ticket-7 scope
   shared-context get ticket-7 scope > scope.txt
 
-In a pipe or a file there is the value and nothing else, also no line break.")]
+In a pipe or a file only the value is printed, without a line break.")]
 pub(crate) struct GetArguments {
     /// The session; . is the default one
     session: SessionName,
@@ -72,7 +72,7 @@ pub(crate) struct SetArguments {
     /// The key
     key: String,
     /// The value, or - for standard input [default: standard input]
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_hyphen_values = true, value_parser = text)]
     value: Option<String>,
     /// Read the value from this file
     #[arg(long, value_name = "FILE", conflicts_with = "value")]

@@ -31,19 +31,19 @@ links and uses, each with its digest; no credentials and no changes.")]
 pub(crate) struct ExportArguments {
     /// The project
     project: String,
-    /// Write to this file [default: standard output]
+    /// Write to this file; - is standard output [default: standard output]
     #[arg(long, short, env = "SHARED_CONTEXT_OUTPUT", value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// Make a project of a file that `project export` wrote
+/// Create a project from a file that `project export` wrote
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   shared-context project import webshop webshop.jsonl
   shared-context project export webshop | shared-context project import copy -
 
-A document that was altered is refused, and where it was altered is told. The
+An altered document is rejected, and the error names the altered part. The
 project is read-only until its last document was imported.")]
 pub(crate) struct ImportArguments {
     /// The id of the new project
@@ -82,9 +82,10 @@ pub(crate) fn export(
             break;
         }
     }
-    let Some(path) = path else { return Output::exact(&documents) };
-    write_file(path, &documents)?;
-    let bytes = u64::try_from(documents.len()).unwrap_or(u64::MAX);
+    let Some(path) = path.as_deref().filter(|it| !file::is_standard(it)) else {
+        return Output::exact(&documents);
+    };
+    let bytes = write_file(path, &documents)?;
     let done = json!({"project_id": project, "file": path, "bytes": bytes});
     output.answer(done.to_string().as_bytes(), || {
         Ok(format!(

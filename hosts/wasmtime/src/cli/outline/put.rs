@@ -11,13 +11,19 @@ use shared_context_core::{digest::sha256, time::Timestamp};
 
 use super::{
     super::{
-        answer::answer, argument::number, caller::ProjectCallerArgs, file, output::Output,
-        problem::Problem, reply::WrittenSection, server::Server,
+        answer::answer,
+        argument::{number, text},
+        caller::ProjectCallerArgs,
+        file,
+        output::Output,
+        problem::Problem,
+        reply::WrittenSection,
+        server::Server,
     },
     present, section,
 };
 
-/// Write a section, or its next version; what is left out stays
+/// Write a section, or its next version; omitted members stay
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,7 +49,7 @@ pub(super) struct Arguments {
     /// The marker of the section
     marker: String,
     /// The content, or - for standard input
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_hyphen_values = true, value_parser = text)]
     content: Option<String>,
     /// Read the content from this file
     #[arg(long, value_name = "FILE", conflicts_with = "content")]
@@ -73,7 +79,7 @@ pub(super) struct Arguments {
     /// At levels 3 and 4: who else may read it, as patterns; '' for nobody
     #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
     reader: Option<Vec<String>>,
-    /// What the change is, for the advice
+    /// The kind of the change, so that the reply names other sections to update
     #[arg(long, value_name = "KIND")]
     change: Option<String>,
     /// Only if the section has this version; 0 if it must not exist
