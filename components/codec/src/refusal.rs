@@ -230,7 +230,7 @@ mod tests {
             ),
             (
                 "expected ident at line 1 column 2",
-                "the JSON is not valid: a word is none of true, false and null; text needs double \
+                "the JSON is not valid: an unquoted word must be true, false or null; text needs double \
                  quotes, at line 1 column 2",
             ),
             (

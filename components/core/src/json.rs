@@ -7,7 +7,7 @@ pub fn plain_syntax(problem: &str) -> &str {
     match problem {
         _ if is("EOF while") => "it ends before it is complete",
         _ if is("expected ident") => {
-            "a word is none of true, false and null; text needs double quotes"
+            "an unquoted word must be true, false or null; text needs double quotes"
         }
         _ if is("expected value") => "a value is missing, or text is without double quotes",
         _ if is("expected `:`") => "a colon is missing after a name",

@@ -86,7 +86,7 @@ fn malformed_requests_are_rejected_with_location_and_cause() {
     check("", "the JSON ends before it is complete");
     check(
         "nonsense",
-        "the JSON is not valid: a word is none of true, false and null; text needs double quotes, at line 1 column 2",
+        "the JSON is not valid: an unquoted word must be true, false or null; text needs double quotes, at line 1 column 2",
     );
     check("[]", "the request must be an object, not a list");
     check(r#"["read","scope"]"#, "the request must be an object, not a list");

@@ -195,10 +195,8 @@ impl NewSection {
                 "status is shown in brackets; send the word without them, as in IN PROGRESS",
             ));
         }
-        if let Some(it) = self.progress.filter(|it| *it > 100) {
-            return Err(Error::malformed(
-                ["progress is ", &it.to_string(), "; it must be 0 to 100 percent"].concat(),
-            ));
+        if self.progress.is_some_and(|it| it > 100) {
+            return Err(Error::malformed("progress must be 0 to 100 percent"));
         }
         if level != 1 && self.shortcuts.is_some() {
             return Err(Error::malformed("only a section of level 1 has shortcuts, such as §1.0"));
