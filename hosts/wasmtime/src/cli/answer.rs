@@ -21,6 +21,25 @@ pub(crate) fn answer<T: DeserializeOwned + Human>(
     bearer: &Bearer,
     output: Output,
 ) -> Result<(), Problem> {
+    answer_as(server, call, bearer, output, |_: &mut T| {})
+}
+
+/// Sends `call` and prints the reply, which is a `T`, for people as `adapt` changes it.
+///
+/// # Errors
+///
+/// The errors of [`answer`].
+pub(crate) fn answer_as<T: DeserializeOwned + Human>(
+    server: &Server,
+    call: &Call,
+    bearer: &Bearer,
+    output: Output,
+    adapt: impl FnOnce(&mut T),
+) -> Result<(), Problem> {
     let reply = server.send(call, Some(bearer))?;
-    output.answer(&reply, || Ok(parse::<T>(&reply, &server.client)?.human(output)))
+    output.answer(&reply, || {
+        let mut parsed: T = parse(&reply, &server.client)?;
+        adapt(&mut parsed);
+        Ok(parsed.human(output))
+    })
 }

@@ -40,7 +40,10 @@ pub(crate) struct CompletionsArguments {
 Examples:
   shared-context man | man -l -
   shared-context man --dir ~/.local/share/man/man1
-  man shared-context-session-create")]
+  man shared-context-session-create
+
+`man` finds the pages by itself if ~/.local/bin is on PATH. Otherwise name the
+folder: man -M ~/.local/share/man shared-context")]
 pub(crate) struct ManArguments {
     /// Write a page for each command to this folder
     #[arg(long, env = "SHARED_CONTEXT_MAN_DIR", value_name = "DIR")]
@@ -52,8 +55,27 @@ pub(crate) fn completions(arguments: &CompletionsArguments, output: Output) -> R
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command(), NAME, &mut script);
     let script = String::from_utf8_lossy(&script);
+    let script = match arguments.shell {
+        Shell::Bash => without_placeholders(&script),
+        _ => script.into_owned(),
+    };
     let document = json!({"shell": arguments.shell.to_string(), "script": script});
-    output.answer(document.to_string().as_bytes(), || Ok(script.to_string()))
+    output.answer(document.to_string().as_bytes(), || Ok(script))
+}
+
+/// Returns the script for bash without the names of positional arguments: bash would offer
+/// `<SESSION>` as a word to complete.
+fn without_placeholders(script: &str) -> String {
+    let line = |line: &str| match line.trim_start().strip_prefix("opts=\"") {
+        Some(options) => {
+            let indent = " ".repeat(line.len().saturating_sub(line.trim_start().len()));
+            let options = options.trim_end_matches('"').split(' ');
+            let options = options.filter(|it| !it.starts_with(['<', '[']));
+            format!("{indent}opts=\"{}\"\n", options.collect::<Vec<_>>().join(" "))
+        }
+        None => format!("{line}\n"),
+    };
+    script.lines().map(line).collect()
 }
 
 /// Runs `man`.
@@ -115,4 +137,24 @@ fn not_written(path: &Path, error: &io::Error) -> Problem {
     let message = format!("cannot write {}: {error}", path.display());
     Problem::new(Kind::Usage, "FILE_NOT_WRITTEN", message)
         .next("name a folder that can be written to with --dir")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bash once offered `<SESSION> <KEY>` for `shared-context get`.
+    #[test]
+    fn bash_is_offered_no_placeholders() {
+        let script = "a)\n    opts=\"-h --json <SESSION> [KEY]... ls\"\n    if [[ 1 ]]; then\n";
+        assert_eq!(
+            without_placeholders(script),
+            "a)\n    opts=\"-h --json ls\"\n    if [[ 1 ]]; then\n"
+        );
+        let mut script = Vec::new();
+        clap_complete::generate(Shell::Bash, &mut command(), NAME, &mut script);
+        let script = without_placeholders(&String::from_utf8(script).unwrap());
+        let mut options = script.lines().filter(|it| it.trim_start().starts_with("opts=\""));
+        assert!(options.all(|it| !it.contains(['<', '['])), "{script}");
+    }
 }

@@ -45,5 +45,15 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     let request = json!({"action": "read_history", "key": key, "versions": versions});
     let bearer = caller.bearer(&server, session)?;
     let reply = server.tool(session, &bearer, request.to_string())?;
-    output.answer(&reply, || Ok(parse::<History>(&reply, &server.client)?.human(output)))
+    output.answer(&reply, || {
+        let history: History = parse(&reply, &server.client)?;
+        if versions.is_some() && history.is_empty() {
+            return Ok(
+                "none of these versions is kept; without --versions, all that are kept are \
+                       shown\n"
+                    .to_owned(),
+            );
+        }
+        Ok(history.human(output))
+    })
 }

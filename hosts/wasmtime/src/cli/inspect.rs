@@ -21,8 +21,7 @@ Examples:
   shared-context inspect ticket-7
   shared-context inspect ticket-7 --json | jq '.entries[] | {key, value}'
 
-Of a long value only the beginning is shown; `call`, `history` and `--json` show
-all of it.")]
+Long values are cut; `get`, `history` and --json print them whole.")]
 pub(crate) struct Arguments {
     /// The session [default: the one of `SHARED_CONTEXT_SESSION` or of the profile]
     #[arg(default_value = SessionName::DEFAULT, hide_default_value = true)]

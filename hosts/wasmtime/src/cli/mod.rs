@@ -78,7 +78,7 @@ The environment:
   SHARED_CONTEXT_ADMIN_KEY  the operator's key; else the one in the profile
                             or in the data folder
   SHARED_CONTEXT_TOKEN      a participant's credential
-  SHARED_CONTEXT_SESSION    the default session, which is written as .
+  SHARED_CONTEXT_SESSION    the default session; a dot stands for it
   SHARED_CONTEXT_URL, …     each option has a variable, as its help says: an
                             option comes first, then its variable, then the
                             profile, then the default
@@ -97,7 +97,7 @@ The environment:
     after_help = format!("{AFTER_HELP}\n\n{EXIT_CODES}")
 )]
 struct Cli {
-    /// Print one JSON document, for programs
+    /// Print one JSON document, for programs; `watch` prints one per line
     #[arg(
         long,
         env = variables::JSON,
@@ -121,11 +121,13 @@ enum Command {
     Outline(outline::Arguments),
     Handoff(handoff::Arguments),
     Token(call::TokenArguments),
-    #[command(name = "ls")]
+    #[command(name = "ls", alias = "list")]
     List(entry::ListArguments),
+    #[command(alias = "read")]
     Get(entry::GetArguments),
+    #[command(alias = "write")]
     Set(entry::SetArguments),
-    #[command(name = "rm")]
+    #[command(name = "rm", alias = "delete")]
     Remove(entry::RemoveArguments),
     Call(call::Arguments),
     Prompt(call::PromptArguments),
@@ -152,11 +154,15 @@ pub(crate) fn main() -> ExitCode {
     let arguments = help_as_option(env::args_os().collect());
     let is_json = arguments.iter().any(|it| it == OsStr::new("--json")) || variables::is_json();
     let mut command = command();
+    let given = arguments.clone();
     let parsed = command.try_get_matches_from_mut(arguments);
     let parsed = parsed.and_then(|it| Cli::from_arg_matches(&it));
     let done = match parsed {
         Ok(cli) => run(cli.command, Output::new(cli.json)),
-        Err(error) => return usage(&error.format(&mut command), is_json),
+        Err(mut error) => {
+            variables::name(&command, &mut error, &given);
+            return usage(&error.format(&mut command), is_json);
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -225,14 +231,19 @@ fn usage(error: &clap::Error, is_json: bool) -> ExitCode {
     if is_asked_for {
         return ExitCode::SUCCESS;
     }
-    let text = error.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    let problem = Problem::usage(first.trim_start_matches("error: "))
+    let problem = Problem::usage(summary(&error.to_string()))
         .next("`shared-context --help` shows the commands, `shared-context COMMAND --help` each");
     if is_json {
         output::document(&problem.to_json());
     }
     problem.exit_code()
+}
+
+/// Returns the first paragraph of a usage error as one line. The arguments that are missing are
+/// lines of it.
+fn summary(error: &str) -> String {
+    let lines = error.lines().take_while(|it| !it.trim().is_empty()).map(str::trim);
+    lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
 }
 
 #[cfg(test)]
@@ -328,6 +339,54 @@ mod tests {
             assert_eq!(kind(arguments), ErrorKind::DisplayHelp, "{arguments:?}");
         }
         assert_eq!(kind(&["shared-context", "help", "gte"]), ErrorKind::InvalidSubcommand);
+    }
+
+    /// With `--json` the message once ended before the names of the arguments.
+    #[test]
+    fn a_usage_error_names_the_missing_arguments() {
+        let error = command().try_get_matches_from(["shared-context", "set", "j1", "--json"]);
+        let text = summary(&error.unwrap_err().to_string());
+        assert_eq!(text, "the following required arguments were not provided: <KEY>");
+        let error = command().try_get_matches_from(["shared-context", "token", "a", "b", "c"]);
+        assert_eq!(summary(&error.unwrap_err().to_string()), "unexpected argument 'c' found");
+    }
+
+    /// `set ID KEY --jsn` once stored `--jsn` and replaced the value.
+    #[test]
+    fn a_mistyped_option_is_an_error() {
+        let parse = |arguments: &str| {
+            let arguments = arguments.split(' ');
+            command().try_get_matches_from(["shared-context"].into_iter().chain(arguments))
+        };
+        for arguments in ["set u important --jsn", "outline put webshop 2.1 --titel"] {
+            let error = parse(arguments).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ValueValidation, "{arguments}");
+            assert!(error.to_string().contains("write -- before it"), "{error}");
+        }
+        for arguments in ["set u n -5", "set u n -", "set u n --- --json", "set u n --json -5"] {
+            parse(arguments).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_lists_and_deletes_has_both_usual_names() {
+        for arguments in [
+            "list a",
+            "delete a b",
+            "read a b",
+            "write a b c",
+            "session ls",
+            "session rm a",
+            "project ls",
+            "project rm a",
+            "snapshot ls a",
+            "snapshot rm a b",
+            "profile list",
+            "profile delete a",
+        ] {
+            let arguments = ["shared-context"].into_iter().chain(arguments.split(' '));
+            command().try_get_matches_from(arguments).unwrap();
+        }
     }
 
     #[test]

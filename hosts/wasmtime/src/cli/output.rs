@@ -50,6 +50,9 @@ pub(crate) struct Output {
     pub(crate) is_json: bool,
     /// The maximum width of text.
     pub(crate) width: usize,
+    /// True if tables keep to that width. In a pipe they do not, so that the shape of a table does
+    /// not depend on what is in it.
+    has_narrow_tables: bool,
 }
 
 impl Output {
@@ -57,8 +60,15 @@ impl Output {
     pub(crate) fn new(is_json: bool) -> Self {
         let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0);
         let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
-        let width = terminal.or_else(columns).map_or(WIDTH_DEFAULT, usize::from);
-        Self { is_json, width: width.clamp(WIDTH_MIN, WIDTH_MAX) }
+        let known = terminal.or_else(columns);
+        let width = known.map_or(WIDTH_DEFAULT, usize::from).clamp(WIDTH_MIN, WIDTH_MAX);
+        Self { is_json, width, has_narrow_tables: known.is_some() }
+    }
+
+    /// Creates the output for a terminal of this width.
+    #[cfg(test)]
+    pub(crate) const fn of_width(width: usize) -> Self {
+        Self { is_json: false, width, has_narrow_tables: true }
     }
 
     /// Prints the answer of a command: `document` as JSON, or the text that `text` builds.
@@ -175,7 +185,7 @@ pub(crate) fn problem(problem: &Problem, is_json: bool) {
         // Lines are not wrapped in a log.
         None => text.to_owned(),
     };
-    let message = wrapped(&format!("{} ({})", plain(problem.message()), problem.code()));
+    let message = wrapped(&format!("{} ({})", plain(problem.text()), problem.code()));
     let mut text = format!("{RED}{BOLD}error:{BOLD:#}{RED:#} {message}\n");
     if let Some(next) = problem.next_step() {
         let _ = writeln!(text, " {BOLD}next:{BOLD:#} {}", wrapped(&plain(next)));

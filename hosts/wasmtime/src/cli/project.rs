@@ -45,7 +45,7 @@ Examples:
   shared-context project create webshop
   shared-context project create webshop --memories-max 50000
 
-Sessions belong to it that name it in their configuration:
+A session belongs to the project that its configuration names:
   shared-context session create ticket-7 --config '{\"project\":\"webshop\"}'")]
     Create {
         /// 1 to 128 of A-Z a-z 0-9 . _ - starting with a letter or digit
@@ -79,11 +79,14 @@ Examples:
     Export(move_project::ExportArguments),
     Import(move_project::ImportArguments),
     /// List projects, in the order of their ids
-    #[command(after_help = "\
+    #[command(
+        alias = "ls",
+        after_help = "\
 Examples:
   shared-context project list
   shared-context project list --after webshop --limit 20
-  shared-context project list --json | jq -r '.projects[].project_id'")]
+  shared-context project list --json | jq -r '.projects[].project_id'"
+    )]
     List {
         /// Only those after this id
         #[arg(long, env = "SHARED_CONTEXT_AFTER", value_name = "ID")]
@@ -119,10 +122,13 @@ Examples:
         project: String,
     },
     /// Delete a project and all it holds; sessions that name it stay
-    #[command(after_help = "\
+    #[command(
+        alias = "rm",
+        after_help = "\
 Examples:
   shared-context project delete webshop         asks first
-  shared-context project delete webshop --yes   for scripts")]
+  shared-context project delete webshop --yes   for scripts"
+    )]
     Delete {
         /// The project
         project: String,

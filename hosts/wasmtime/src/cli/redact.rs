@@ -16,7 +16,7 @@ use super::{
     server::ServerArgs,
 };
 
-/// Take a value out of everything that keeps it, for good
+/// Remove a value from everything that stores it, for good
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,17 +25,17 @@ Examples:
   shared-context redact ticket-7 scope --revision 12 --reason 'a name' --yes
   shared-context redact ticket-7 --in-rounds key.txt --reason 'an API key' --yes
 
-Every version that is kept is replaced, in the history and in snapshots too, by
-the digest of what it was and the reason. Of rounds every text goes that has
-what the file holds in it: values, names, paths and provenances, of states and
-deltas. Documents that were exported keep it.")]
+Every stored version of the value, also in the history and in snapshots, is
+replaced by its digest and the reason. In delta rounds, every string that
+contains the text of the file is replaced: values, names, paths and reasons, in
+states and deltas. Documents that were exported earlier still contain it.")]
 pub(crate) struct Arguments {
     /// The session; . is the default one
     session: SessionName,
     /// The key
     #[arg(required_unless_present = "in_rounds")]
     key: Option<String>,
-    /// Instead of a key: the text in this file, wherever it is in rounds; - for
+    /// Instead of a key: redact the text in this file from delta rounds; - for
     /// standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "revision"])]
     in_rounds: Option<PathBuf>,

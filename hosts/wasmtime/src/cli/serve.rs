@@ -58,12 +58,12 @@ Examples:
   shared-context serve --listen 0 --json   any free port; prints which
   shared-context serve --connections-max 20000 --head-time-max 15s
 
-Ctrl-C or SIGTERM stops it: what has begun is finished, nothing acknowledged is
-lost. It starts only with all that was acknowledged; if something is missing it
-says what, and what to do. It makes its keys on the first start and keeps them
-in the data folder; SHARED_CONTEXT_SECRET and SHARED_CONTEXT_ADMIN_KEY are used
-instead when set.
-SHARED_CONTEXT_LOG chooses log lines, such as warn or info,shared_context=debug.")]
+Ctrl-C or SIGTERM stops it. Requests in progress are finished, and nothing
+acknowledged is lost. It does not start if an acknowledged write is missing: the
+error names what is missing and what to do. The first start creates the signing
+secret and the admin key in the data folder; SHARED_CONTEXT_SECRET and
+SHARED_CONTEXT_ADMIN_KEY replace them.
+SHARED_CONTEXT_LOG filters the log, as in warn or info,shared_context=debug.")]
 pub(crate) struct Arguments {
     /// Address and port to listen on, or a port of this machine; port 0 takes any
     /// free one
@@ -135,8 +135,8 @@ pub(crate) struct Arguments {
     /// then once a day, as `memory maintain` does
     #[arg(long, env = "SHARED_CONTEXT_MAINTAIN_DAILY", value_parser = switch)]
     maintain_daily: bool,
-    /// Begin with what there is although acknowledged writes are missing or damaged,
-    /// and log what is lost; a damaged database is kept under another name
+    /// Start although acknowledged writes are missing or damaged, and log the
+    /// losses; a damaged database is kept under another name
     #[arg(long)]
     accept_loss: bool,
     /// The form of the log on standard error

@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Keep all entries as they are, under a label
+    /// Save all entries as they are, under a label
     #[command(after_help = "\
 Examples:
   shared-context snapshot take ticket-7 before-review --as orchestrator
@@ -59,10 +59,13 @@ Examples:
         caller: CallerArgs,
     },
     /// List the snapshots, oldest first
-    #[command(after_help = "\
+    #[command(
+        alias = "ls",
+        after_help = "\
 Examples:
   shared-context snapshot list ticket-7
-  shared-context snapshot list ticket-7 --json | jq -r '.snapshots[].label'")]
+  shared-context snapshot list ticket-7 --json | jq -r '.snapshots[].label'"
+    )]
     List {
         /// The session; . is the default one
         session: SessionName,
@@ -101,13 +104,13 @@ A line per key: + added, - removed, ~ changed, with its gain or loss of tokens."
         #[command(flatten)]
         caller: CallerArgs,
     },
-    /// Make the entries what they were, in one change
+    /// Restore all entries to those of a snapshot, in one change
     #[command(after_help = "\
 Example:
   shared-context snapshot restore ticket-7 before-review --as orchestrator
 
-What differs is written again as new versions, what was not there is deleted.
-The history keeps what was there before.")]
+Entries that differ get a new version, and entries that the snapshot lacks are
+deleted. The history keeps the replaced versions.")]
     Restore {
         /// The session; . is the default one
         session: SessionName,
@@ -117,10 +120,13 @@ The history keeps what was there before.")]
         caller: CallerArgs,
     },
     /// Delete a snapshot
-    #[command(after_help = "\
+    #[command(
+        alias = "rm",
+        after_help = "\
 Examples:
   shared-context snapshot delete ticket-7 v1 --as orchestrator   asks first
-  shared-context snapshot delete ticket-7 v1 --as orchestrator --yes")]
+  shared-context snapshot delete ticket-7 v1 --as orchestrator --yes"
+    )]
     Delete {
         /// The session; . is the default one
         session: SessionName,

@@ -9,7 +9,12 @@
 //!
 //! An empty variable is the same as none. The help never shows a value.
 
-use std::env;
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+};
+
+use clap::error::{ContextKind, ContextValue};
 
 use super::argument::switch;
 
@@ -25,6 +30,42 @@ pub(crate) fn prepared(command: clap::Command) -> clap::Command {
     command
         .mut_args(|it| if is_empty(&it) { it.env(None) } else { it.hide_env_values(true) })
         .mut_subcommands(prepared)
+}
+
+/// Names the variable in `error`, if it is about the value of an option that a variable gave: one
+/// that is not among the `given` arguments.
+pub(crate) fn name(command: &clap::Command, error: &mut clap::Error, given: &[OsString]) {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let (Some(shown), Some(value)) =
+        (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue))
+    else {
+        return;
+    };
+    let option = shown.split(' ').next().unwrap_or_default();
+    let is_given = |it: &OsString| {
+        let name = it.to_str().and_then(|it| it.split('=').next());
+        name == Some(option)
+    };
+    if given.iter().any(is_given) {
+        return;
+    }
+    if let Some(variable) = variable(command, option, &value) {
+        let shown = format!("{variable} (the variable of {shown})");
+        error.insert(ContextKind::InvalidArg, ContextValue::String(shown));
+    }
+}
+
+/// Returns the variable of `option` in `command` or below it, which has this value.
+fn variable(command: &clap::Command, option: &str, value: &str) -> Option<String> {
+    let is_source = |it: &&OsStr| env::var(it).is_ok_and(|it| it == value);
+    let options = command.get_arguments();
+    let mut named = options.filter(|it| it.get_long() == option.strip_prefix("--"));
+    let found = named.find_map(|it| it.get_env().filter(is_source));
+    let found = found.and_then(|it| it.to_str()).map(str::to_owned);
+    found.or_else(|| command.get_subcommands().find_map(|it| variable(it, option, value)))
 }
 
 /// Returns true if the environment asks for JSON.

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 pub(super) use self::write::present;
 use super::{
+    answer::answer_as,
     argument::{number, switch},
     caller::ProjectCallerArgs,
     client::{Call, parse},
@@ -56,7 +57,7 @@ pub(crate) struct Arguments {
 enum Command {
     Add(Box<write::AddArguments>),
     Search(Box<search::Arguments>),
-    /// Print memories whole; that they were read is counted
+    /// Print memories with their content; this counts as a read
     #[command(after_help = "\
 Examples:
   shared-context memory show webshop DEC-2026-03-02-001
@@ -85,14 +86,14 @@ Example:
         caller: ProjectCallerArgs,
     },
     Update(Box<write::UpdateArguments>),
-    /// Replace a memory by another one that is there
+    /// Replace a memory by another one that exists
     #[command(after_help = "\
 Example:
   shared-context memory supersede webshop DEC-2026-03-02-001 \\
     --by DEC-2026-03-09-001
 
-The old one is archived and kept, and both name each other. `memory add` does
-the same at once with --supersedes.")]
+The old one is archived, and the two are linked. `memory add --supersedes` adds
+a memory and replaces others in one step.")]
     Supersede {
         /// The project
         project: String,
@@ -112,8 +113,8 @@ Examples:
   shared-context memory mark webshop DEC-2026-03-02-001 --as verified
 
   archived  kept, and found only with --archived
-  active    neither archived nor marked for removal, and replaced by none
-  verified  confirmed: what an agent decided counts from then on
+  active    not archived, not marked for removal, not replaced
+  verified  confirmed: the decision of an agent counts from then on
   deleted   removed by the next `memory maintain`
 
 The operator calls, or the orchestrator whose credential is in
@@ -128,14 +129,14 @@ The operator calls, or the orchestrator whose credential is in
         #[arg(long = "as", env = "SHARED_CONTEXT_MARK_AS", value_name = "MARK")]
         mark: String,
     },
-    /// Archive and remove memories by the rules of their life
+    /// Archive and remove memories by rules of age and importance
     #[command(after_help = "\
 Examples:
   shared-context memory maintain webshop --dry-run
   shared-context memory maintain webshop --as orchestrator --in ticket-7
 
-What is important from 8 on is kept for ever, from 5 on at least 30 days, else
-at least 7.")]
+Memories of importance 8 and more are kept for ever, of 5 to 7 for at least 30
+days, others for at least 7 days.")]
     Maintain {
         /// The project
         project: String,
@@ -163,7 +164,7 @@ printed byte for byte.")]
         /// Its budget, 500 to 200000 [default: 20000]
         #[arg(long, env = "SHARED_CONTEXT_MAX_TOKENS", value_name = "N", value_parser = number)]
         max_tokens: Option<u64>,
-        /// With memories that nobody confirmed
+        /// Include memories that are not verified
         #[arg(long, env = "SHARED_CONTEXT_REHYDRATE_UNVERIFIED", value_parser = switch)]
         unverified: bool,
         #[command(flatten)]
@@ -183,7 +184,7 @@ Examples:
         #[command(flatten)]
         caller: ProjectCallerArgs,
     },
-    /// Take what a memory says out of all its versions, for good
+    /// Remove the content of a memory from all its versions, for good
     #[command(after_help = "\
 Examples:
   shared-context memory redact webshop DEC-2026-03-02-001 \\
@@ -224,7 +225,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
         }
         Command::Supersede { project, memory, by, caller } => {
             let call = post(project, &["memories", memory, "supersede"], json!({"by": by}));
-            answer::<SupersededMemory>(&server, &call, caller, output)
+            let bearer = caller.bearer(&server)?;
+            answer_as(&server, &call, &bearer, output, |it| {
+                SupersededMemory::name(it, memory, by);
+            })
         }
         Command::History { project, memory, caller } => {
             let path = ["v1", "projects", project, "memories", memory, "history"];
@@ -234,7 +238,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
         Command::Mark { project, memories, mark } => {
             let request = json!({"ids": memories, "mark": mark});
             let call = post(project, &["memories", "marks"], request);
-            answer::<MarkedMemories>(&server, &call, &ProjectCallerArgs::default(), output)
+            let bearer = ProjectCallerArgs::default().bearer(&server)?;
+            answer_as(&server, &call, &bearer, output, |it| MarkedMemories::name(it, memories))
         }
         Command::Maintain { project, dry_run, caller } => {
             let call = post(project, &["maintain"], json!({"dry_run": dry_run}));
@@ -261,7 +266,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
                 Ok(format!("{YELLOW}Redact{YELLOW:#} {BOLD}{memory}{BOLD:#} of {project}?"))
             })?;
             let call = post(project, &["memories", memory, "redact"], json!({"reason": reason}));
-            super::answer::answer::<RedactedMemory>(&server, &call, &bearer, output)
+            answer_as(&server, &call, &bearer, output, |it| RedactedMemory::name(it, memory))
         }
     }
 }

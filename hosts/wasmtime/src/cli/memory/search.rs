@@ -25,8 +25,8 @@ Examples:
   shared-context memory search webshop --after 2026-03-01T00:00:00Z --archived
   shared-context memory search webshop --json | jq -r '.memories[].memory_id'
 
-With a query the best rank comes first, else the newest. `memory show` prints
-what is found.")]
+With a query the best match comes first, otherwise the newest memory.
+`memory show` prints the content.")]
 pub(super) struct Arguments {
     /// The project
     project: String,
@@ -70,7 +70,7 @@ pub(super) struct Arguments {
     /// At most this many, up to 100 [default: 10]
     #[arg(long, env = "SHARED_CONTEXT_LIMIT", value_name = "N", value_parser = number)]
     limit: Option<u64>,
-    /// The next page, as the one before says
+    /// The cursor of the next page, which the page before printed
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
     #[command(flatten)]

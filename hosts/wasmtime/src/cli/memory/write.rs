@@ -7,6 +7,7 @@ use shared_context_core::memories::Kind;
 
 use super::{
     super::{
+        answer::answer_as,
         argument::number,
         caller::ProjectCallerArgs,
         file,
@@ -48,8 +49,8 @@ The members of the content; [] marks lists, * what is needed:
   handoff   summary*, from_agent, to_agent, work_products[], next_actions[],
             notes
 
-A memory with the same words as one that is there is not added again. With
---file all are added, or none.")]
+A memory with the same words as an existing one is not added again. With --file
+all memories are added, or none.")]
 pub(super) struct AddArguments {
     /// The project
     project: String,
@@ -93,7 +94,7 @@ pub(super) struct AddArguments {
     caller: ProjectCallerArgs,
 }
 
-/// Change a memory; what is left out stays
+/// Change a memory; omitted members stay
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -156,7 +157,8 @@ pub(super) fn update(
     let UpdateArguments { project, memory, caller, .. } = arguments;
     let request = Value::Object(arguments.request()?).to_string();
     let call = server.client.patch(&["v1", "projects", project, "memories", memory], request);
-    answer::<UpdatedMemory>(server, &call, caller, output)
+    let bearer = caller.bearer(server)?;
+    answer_as(server, &call, &bearer, output, |it| UpdatedMemory::name(it, memory))
 }
 
 impl AddArguments {

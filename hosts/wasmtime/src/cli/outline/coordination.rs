@@ -11,7 +11,7 @@ use super::{
     present,
 };
 
-/// Show and change who works on what, what blocks everyone and what is shared
+/// Show and change assignments, blockers and shared resources
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
@@ -28,8 +28,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show who owns what, who works on what, what blocks everyone and what is
-    /// shared
+    /// Show owners, assignments, blockers and shared resources
     #[command(after_help = "\
 Examples:
   shared-context outline coordination show webshop
@@ -43,7 +42,7 @@ Examples:
     Sync(SyncArguments),
 }
 
-/// Replace tasks, blockers or what is shared; what is left out stays
+/// Replace assignments, blockers or shared resources; omitted lists stay
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "\
@@ -58,9 +57,9 @@ Examples:
     --assign subagent:impl=Refunds --blocker '' --as orchestrator --in ticket-7
 
 Each list is replaced as a whole; '' empties it. Only orchestrators assign.
-If somebody else was first, the error is VERSION_CONFLICT: show the state, merge
-and send it again with the version that it has now. Who owns which section is no
-part of it: `shared-context outline acquire` changes that."
+If the state changed since, the error is VERSION_CONFLICT: show it, merge, and
+send it again with the present version. Ownership of sections is separate:
+`shared-context outline acquire` changes it."
 )]
 struct SyncArguments {
     /// The project

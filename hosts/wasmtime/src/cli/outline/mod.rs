@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show a section, or those of another level that it leads to
+    /// Show a section, or the sections of another level that it links to
     #[command(after_help = "\
 Examples:
   shared-context outline show webshop                   the summary
@@ -82,13 +82,13 @@ A section that is not loaded is shown with its own level.")]
         #[command(flatten)]
         caller: ProjectCallerArgs,
     },
-    /// Print the index: which sections there are, and where to find what
+    /// Print the index: the sections, and where to find each topic
     #[command(after_help = "\
 Examples:
   shared-context outline index webshop
   shared-context outline index webshop --budget 2000 > index.md
 
-With a small budget files fall out first, then details, shortcuts and parts.
+A small budget leaves out files first, then details, shortcuts and parts.
 In a pipe or a file the text is printed byte for byte.")]
     Index {
         /// The project
@@ -144,7 +144,7 @@ Examples:
     Release(own::ReleaseArguments),
     Transfer(own::TransferArguments),
     Coordination(coordination::Arguments),
-    /// Take what a section says out of all its versions, for good
+    /// Remove the content of a section from all its versions, for good
     #[command(
         override_usage = "\
 shared-context outline redact <PROJECT> <MARKER> --reason <TEXT> [--yes]",

@@ -47,7 +47,7 @@ pub(super) struct AcquireArguments {
     caller: ProjectCallerArgs,
 }
 
-/// Own a section of yours for longer
+/// Extend the ownership of a section
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -66,7 +66,7 @@ pub(super) struct RenewArguments {
     caller: ProjectCallerArgs,
 }
 
-/// Give a section of yours back
+/// Give up the ownership of a section
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -89,8 +89,9 @@ Examples:
   shared-context outline transfer webshop 2.1 --to subagent:billing \\
     --reason 'impl does not answer' --as orchestrator --in ticket-7
 
-Its owner does so, or an orchestrator in place of any owner. The former owner is
-told with its next change. `shared-context handoff` passes on the work as well.")]
+Its owner does so, or an orchestrator in place of any owner. The former owner
+gets LEASE_EXPIRED with its next change. `shared-context handoff` passes on the
+work as well.")]
 pub(super) struct TransferArguments {
     /// The project
     project: String,

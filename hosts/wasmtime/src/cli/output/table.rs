@@ -3,7 +3,8 @@
 //! # Invariant
 //!
 //! Dates, ids and numbers are never broken: only a column of free text is wrapped. Where a
-//! terminal is too narrow for the columns, each row is a block of lines.
+//! terminal is too narrow for the columns, each row is a block of lines. In a pipe each row is one
+//! line.
 
 use std::fmt::Write as _;
 
@@ -22,14 +23,17 @@ const TEXT_WIDTH_MIN: usize = 16;
 pub(crate) fn table(output: Output, header: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|it| plain(it).into_owned()).collect()).collect();
-    if width_min(header, &rows) > output.width {
+    if output.has_narrow_tables && width_min(header, &rows) > output.width {
         return blocks(output, header, &rows);
     }
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    // The gap after the last column is not printed.
-    let width = output.width.saturating_add(COLUMN_GAP.into());
-    table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    table.load_style(presets::NOTHING);
+    if output.has_narrow_tables {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        // The gap after the last column is not printed.
+        let width = output.width.saturating_add(COLUMN_GAP.into());
+        table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    }
     table.set_header(header.iter().map(|it| title(it)));
     for (column, title) in table.column_iter_mut().zip(header) {
         column.set_padding((0, COLUMN_GAP));

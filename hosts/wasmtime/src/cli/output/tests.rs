@@ -14,7 +14,7 @@ fn a_value_cannot_drive_the_terminal() {
 
 #[test]
 fn a_value_is_indented_and_truncated_on_request() {
-    let output = Output { is_json: false, width: 40 };
+    let output = Output::of_width(40);
     let value = "one line\n\n    indented\nand one that is longer than the terminal is wide\u{1b}";
     let whole = output.value(value, usize::MAX);
     assert_eq!(
@@ -42,7 +42,7 @@ fn what_turns_writing_around_or_is_not_seen_is_shown() {
 /// Regression test: a wrapped command ran in pieces when it was pasted.
 #[test]
 fn a_command_in_a_warning_is_not_wrapped() {
-    let output = Output { is_json: false, width: 40 };
+    let output = Output::of_width(40);
     let command = format!("  shared-context serve --data /{} --accept-loss", "x".repeat(40));
     let text = format!("restore from a backup what was kept together; or begin by:\n{command}");
     let wrapped = output.warning("next: ", "      ", &text);
@@ -109,7 +109,7 @@ fn dates_and_ids_are_never_broken() {
     let text = "a note that is long enough to be wrapped at every width there is here";
     let header = ["SESSION", "CHANGED (UTC)", "BY", "~NOTE"];
     for width in WIDTH_MIN..=WIDTH_MAX {
-        let output = Output { is_json: false, width };
+        let output = Output::of_width(width);
         let row: Vec<String> = row.into_iter().chain([text]).map(str::to_owned).collect();
         let shown = bare(&table(output, &header, std::slice::from_ref(&row)));
         for cell in &row[..3] {
@@ -120,7 +120,7 @@ fn dates_and_ids_are_never_broken() {
         let wrapped = output.wrapped("", "  ", &note);
         assert_eq!(wrapped.matches(&row[1]).count(), 2, "{width}: {wrapped}");
     }
-    let narrow = Output { is_json: false, width: 50 };
+    let narrow = Output::of_width(50);
     let row = ["a", "2026-02-20 14:30:00", "orchestrator", text].map(str::to_owned).to_vec();
     assert_eq!(
         bare(&table(narrow, &header, &[row])),
@@ -130,9 +130,21 @@ fn dates_and_ids_are_never_broken() {
     );
 }
 
+/// One long key once turned every row into a block, also for a program that reads lines.
+#[test]
+fn a_table_in_a_pipe_has_a_line_per_row() {
+    let pipe = Output { has_narrow_tables: false, ..Output::of_width(80) };
+    let (key, note) = ("k".repeat(62), "a note ".repeat(20));
+    let row = [&*key, "2026-02-20 14:30:00", "subagent:remediation:1", note.trim()];
+    let rows = vec![row.map(str::to_owned).to_vec()];
+    let shown = bare(&table(pipe, &["KEY", "CHANGED (UTC)", "BY", "~NOTE"], &rows));
+    assert_eq!(shown.lines().nth(1), Some(&*row.join("  ")), "{shown}");
+    assert_eq!(shown.lines().count(), 2, "{shown}");
+}
+
 #[test]
 fn a_table_has_no_lines_and_fits_the_width() {
-    let output = Output { is_json: false, width: 40 };
+    let output = Output::of_width(40);
     let rows = vec![
         vec!["scope".to_owned(), "7".to_owned(), "subagent:remediation:1".to_owned()],
         vec!["a_key_that_is_rather_long".to_owned(), "12".to_owned(), "\u{1b}x".to_owned()],

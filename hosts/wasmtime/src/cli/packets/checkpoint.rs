@@ -28,7 +28,7 @@ use super::{
     post,
 };
 
-/// Keep what a conversation led to: compact it, write a packet, take a snapshot
+/// Compact a conversation, write a packet of it and take a snapshot
 #[derive(Debug, clap::Args)]
 #[command(
     allow_missing_positional = true,

@@ -18,7 +18,7 @@ use super::{
     caller::CallerArgs,
     client::{Bearer, parse},
     output::{Output, note, plain},
-    problem::Problem,
+    problem::{Kind, Problem},
     reply::{self, PacketRead, PacketWritten},
     server::{Server, ServerArgs},
 };
@@ -26,7 +26,7 @@ use super::{
 pub(crate) use self::checkpoint::{CheckpointArguments, checkpoint};
 use self::material::Material;
 
-/// Generate what a worker gets to know for its task
+/// Generate a packet: the context of a worker for its task
 #[derive(Debug, clap::Args)]
 #[command(
     allow_missing_positional = true,
@@ -105,7 +105,7 @@ pub(crate) struct PreviewArguments {
     server: ServerArgs,
 }
 
-/// Show how packets did: sizes, outcomes, what was lacking or not needed
+/// Show statistics of packets: sizes, outcomes, gaps and unused parts
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -167,7 +167,18 @@ struct FormArg {
 pub(crate) fn generate(arguments: &GenerateArguments, output: Output) -> Result<(), Problem> {
     let server = arguments.server.server()?;
     let request = Value::Object(arguments.request()?).to_string();
-    let session = &server.session(&arguments.session)?;
+    let session = &server.session(&arguments.session).map_err(|problem| match problem.code() {
+        // A single argument is the task, also if a session was meant.
+        "NO_SESSION" => Problem::new(
+            Kind::Usage,
+            "NO_SESSION",
+            format!("no session is named: {:?} is the task", arguments.task),
+        )
+        .next(
+            "write `shared-context context generate SESSION TASK`, or set SHARED_CONTEXT_SESSION",
+        ),
+        _ => problem,
+    })?;
     let bearer = arguments.caller.orchestrator_bearer(&server, session)?;
     let reply = post(&server, session, &bearer, request)?;
     if output.is_json {

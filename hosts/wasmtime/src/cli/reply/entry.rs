@@ -229,12 +229,12 @@ impl Human for RedactRoundsReply {
     fn human(&self, _: Output) -> String {
         let Self { places, markers, revision } = self;
         if *places == 0 {
-            return format!("no text of the rounds has it in it, revision {revision}\n");
+            return format!("nothing in the rounds contains the text, revision {revision}\n");
         }
         let texts = counted(*places, "text");
         let mut text = format!(
             "{GREEN}✓{GREEN:#} {BOLD}{texts}{BOLD:#} of the rounds redacted wherever they are \
-             kept, revision {revision}\n{DIMMED}what stands in their place:{DIMMED:#}\n"
+             kept, revision {revision}\n{DIMMED}replaced by:{DIMMED:#}\n"
         );
         for marker in markers {
             let _ = writeln!(text, "  {}", plain(marker));
@@ -249,7 +249,7 @@ impl Human for RedactReply {
         let values = counted(digests.len().try_into().unwrap_or(u64::MAX), "value");
         let mut text = format!(
             "{GREEN}✓{GREEN:#} {BOLD}{key}{BOLD:#} redacted wherever it is kept, revision \
-             {revision}\n{DIMMED}{values} gone; what remains of each is its digest:{DIMMED:#}\n"
+             {revision}\n{DIMMED}{values} removed; the digest of each remains:{DIMMED:#}\n"
         );
         for digest in digests {
             let _ = writeln!(text, "  {}", plain(digest));

@@ -33,6 +33,13 @@ struct Version {
     is_deleted: bool,
 }
 
+impl History {
+    /// Returns true if it has no versions.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.versions.is_empty()
+    }
+}
+
 impl Human for History {
     /// Formats the versions, oldest first, each with its value.
     fn human(&self, output: Output) -> String {

@@ -83,6 +83,37 @@ pub(crate) struct RedactedMemory {
     revision: u64,
 }
 
+impl UpdatedMemory {
+    /// Names the memory as the caller did: by its UUID or by the id of a decision.
+    pub(crate) fn name(&mut self, id: &str) {
+        id.clone_into(&mut self.memory_id);
+    }
+}
+
+impl SupersededMemory {
+    /// Names the memories as the caller did.
+    pub(crate) fn name(&mut self, old: &str, new: &str) {
+        old.clone_into(&mut self.memory_id);
+        new.clone_into(&mut self.superseded_by);
+    }
+}
+
+impl MarkedMemories {
+    /// Names the memories as the caller did, if none was named twice.
+    pub(crate) fn name(&mut self, ids: &[String]) {
+        if self.memory_ids.len() == ids.len() {
+            ids.clone_into(&mut self.memory_ids);
+        }
+    }
+}
+
+impl RedactedMemory {
+    /// Names the memory as the caller did.
+    pub(crate) fn name(&mut self, id: &str) {
+        id.clone_into(&mut self.memory_id);
+    }
+}
+
 impl Human for AddedMemories {
     /// Formats a line per memory, and its warnings.
     fn human(&self, _: Output) -> String {
@@ -166,7 +197,7 @@ impl Human for RedactedMemory {
         let (id, versions) = (plain(memory_id), counted(length(digests), "version"));
         let mut text = format!(
             "{GREEN}✓{GREEN:#} {BOLD}{id}{BOLD:#} redacted, revision {revision}\n\
-             {DIMMED}{versions} gone; what remains of each is its digest:{DIMMED:#}\n"
+             {DIMMED}{versions} removed; the digest of each remains:{DIMMED:#}\n"
         );
         for digest in digests {
             let _ = writeln!(text, "  {}", plain(digest));

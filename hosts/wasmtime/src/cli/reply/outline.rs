@@ -285,7 +285,7 @@ impl Human for RedactedSection {
         let (marker, versions) = (plain(marker), counted(length(digests), "version"));
         let mut text = format!(
             "{GREEN}✓{GREEN:#} {BOLD}{marker}{BOLD:#} redacted, revision {revision}\n\
-             {DIMMED}{versions} gone; what remains of each is its digest:{DIMMED:#}\n"
+             {DIMMED}{versions} removed; the digest of each remains:{DIMMED:#}\n"
         );
         for digest in digests {
             let _ = writeln!(text, "  {}", plain(digest));

@@ -4,7 +4,7 @@ mod outline;
 
 use super::*;
 
-const OUTPUT: Output = Output { is_json: false, width: 80 };
+const OUTPUT: Output = Output::of_width(80);
 
 fn shown(request: &str, reply: &str) -> String {
     let text = human(request.as_bytes(), reply.as_bytes(), OUTPUT).unwrap();
@@ -180,7 +180,7 @@ fn a_redaction_of_rounds_tells_what_stands_in_their_place() {
     let reply = r#"{"places":7,"markers":["redacted:00ff","redacted:11ee"],"revision":15}"#;
     insta::assert_snapshot!(shown(request, reply));
     let reply = r#"{"places":0,"markers":[],"revision":15}"#;
-    assert_eq!(shown(request, reply), "no text of the rounds has it in it, revision 15\n");
+    assert_eq!(shown(request, reply), "nothing in the rounds contains the text, revision 15\n");
 }
 
 const CHANGES: &str = r#"[{"revision":13,"action":"write","written_by":"subagent:analysis",

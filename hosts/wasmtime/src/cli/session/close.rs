@@ -20,7 +20,7 @@ use super::super::{
     server::Server,
 };
 
-/// Print what a session came to, as proposals for memories
+/// Summarize a session as proposals for memories
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,9 +28,9 @@ Examples:
   shared-context session summary ticket-7 --conversation chat.jsonl
   shared-context session summary ticket-7 --json | jq .summary.decisions_made
 
-Decisions, rules, open issues, the state of the work and lessons, in the words
-of the entries, of the state of rounds and of the conversation. Nothing is
-stored: `session close --remember` keeps it.")]
+The proposals are decisions, rules, open issues, the state of the work and
+lessons, quoted from the entries, the round state and the conversation. Nothing
+is stored; `session close --remember` does that.")]
 pub(crate) struct SummaryArguments {
     /// The session; . is the default one
     id: SessionName,
@@ -40,7 +40,7 @@ pub(crate) struct SummaryArguments {
     caller: CallerArgs,
 }
 
-/// Archive a session, and first keep what it came to
+/// Archive a session, and optionally keep its results as memories
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -50,13 +50,13 @@ Examples:
     --conversation chat.jsonl
 
 With --remember the proposals of `session summary` become memories of the
-session's project, all or those of --only. Once they are stored, the session is
-archived: it can be read, not changed. If a step fails, those before it stay,
-and the same command can be repeated: nothing is added twice.")]
+session's project: all, or those of --only. Then the session is archived: it can
+be read, not changed. If a step fails, the earlier steps stay. The command can
+be repeated: nothing is added twice.")]
 pub(crate) struct CloseArguments {
     /// The session; . is the default one
     id: SessionName,
-    /// Keep what it came to as memories of its project
+    /// First add the proposals of `session summary` to its project's memories
     #[arg(long, env = "SHARED_CONTEXT_REMEMBER", value_parser = switch)]
     remember: bool,
     /// Only the proposals with these numbers

@@ -50,7 +50,7 @@ Examples:
   shared-context session create small --config '{\"keys_max\":50}'
   echo '{\"keys_max\":50}' | shared-context session create tiny --config -
 
-A configuration is JSON; what it leaves out has the default:
+The configuration is JSON. Members that are left out have these defaults:
   {\"value_tokens_max\":1000, \"store_tokens_max\":10000, \"keys_max\":1000,
    \"history_versions_max\":10, \"history_bytes_max\":1048576,
    \"snapshots_max\":32, \"changes_max\":1000, \"ttl_seconds_default\":null,
@@ -69,13 +69,16 @@ models do that use it. A session never changes how it counts.")]
         config: Option<PathBuf>,
     },
     /// List sessions, in the order of their ids
-    #[command(after_help = "\
+    #[command(
+        alias = "ls",
+        after_help = "\
 Examples:
   shared-context session list
   shared-context session list --after ticket-7 --limit 20
   shared-context session list --status active --prefix ticket-
   shared-context session list --changed-before 2026-10-01T00:00:00Z
-  shared-context session list --json | jq -r '.sessions[].session_id'")]
+  shared-context session list --json | jq -r '.sessions[].session_id'"
+    )]
     List {
         /// Only those after this id
         #[arg(long, env = "SHARED_CONTEXT_AFTER", value_name = "ID")]
@@ -109,10 +112,10 @@ Examples:
   shared-context session update ticket-7 --config '{\"keys_max\":2000}'
   shared-context session update ticket-7 --config limits.json
 
-What the configuration leaves out stays, and null restores a default.
-`shared-context session create --help` shows every member. All of it can change,
-except how tokens are counted. What is over a lower limit stays; history beyond
-what is now kept is removed at once.")]
+Members that are left out stay unchanged, and null restores a default.
+`shared-context session create --help` shows every member. All can change except
+how tokens are counted. Entries above a lowered limit stay; history above a
+lowered limit is removed at once.")]
     Update {
         /// The session; . is the default one
         id: SessionName,
@@ -129,10 +132,13 @@ what is now kept is removed at once.")]
     Summary(close::SummaryArguments),
     Close(close::CloseArguments),
     /// Delete a session and all it holds
-    #[command(after_help = "\
+    #[command(
+        alias = "rm",
+        after_help = "\
 Examples:
   shared-context session delete ticket-7         asks first
-  shared-context session delete ticket-7 --yes   for scripts")]
+  shared-context session delete ticket-7 --yes   for scripts"
+    )]
     Delete {
         /// The session; . is the default one
         id: SessionName,
