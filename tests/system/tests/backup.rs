@@ -44,18 +44,20 @@ fn commands() -> &'static str {
 /// Returns the statement by which the page copies the database, and before it the
 /// files that are copied first.
 fn recipe() -> (&'static str, Vec<&'static str>) {
-    let (first, rest) = commands().split_once("\nsqlite3 data/shared-context.db \"").unwrap();
+    let (first, rest) = commands().split_once("\nsqlite3 \"$data/shared-context.db\" \"").unwrap();
     let (statement, _) = rest.split_once('"').unwrap();
     let (_, files) = first.split_once("\ncp ").unwrap();
     let files = files.strip_suffix(" backup/").unwrap();
-    (statement, files.split(' ').map(|it| it.strip_prefix("data/").unwrap()).collect())
+    let name = |it: &'static str| it.strip_prefix("\"$data/")?.strip_suffix('"');
+    (statement, files.split(' ').map(|it| name(it).unwrap()).collect())
 }
 
 /// Runs the commands of the page in `place`, which holds the data folder as `data`.
 fn run_commands(place: &Path) {
     let commands = format!("umask 077{}", commands());
-    let done = Command::new("bash").args(["-euc", &commands]).current_dir(place).output();
-    let done = done.unwrap();
+    let mut shell = Command::new("bash");
+    shell.args(["-euc", &commands]).current_dir(place);
+    let done = shell.env("SHARED_CONTEXT_DATA", place.join("data")).output().unwrap();
     assert!(done.status.success() && done.stderr.is_empty(), "{done:?}");
 }
 

@@ -319,6 +319,71 @@ fn a_server_that_was_killed_is_missed_with_a_word() {
     check_refused(listed, 3, &["shared-context serve"]);
 }
 
+/// A command with `--data BACKUP` once changed the sessions of the server at the default address,
+/// which ran on another folder.
+#[test]
+fn a_folder_without_a_server_stands_for_no_other_server() {
+    let place = Place::new();
+    place.told(&["session", "create", "victim"]);
+    let key = fs::read_to_string(place.folder.path().join(DATA).join("keys.json")).unwrap();
+    let backup = place.file("backup");
+    fs::create_dir(&backup).unwrap();
+    fs::write(place.folder.path().join("backup/keys.json"), &key).unwrap();
+    let key: Value = serde_json::from_str(&key).unwrap();
+    let key = key["admin_key"].as_str().unwrap();
+    for arguments in [&["session", "list"][..], &["session", "delete", "victim", "--yes"]] {
+        let arguments = [arguments, &["--data", &backup]].concat();
+        let environment = [("SHARED_CONTEXT_ADMIN_KEY", key)];
+        let printed = run(place.folder.path(), &environment, &arguments, "");
+        check_refused(printed, 3, &["no server runs on", &backup, "shared-context serve"]);
+    }
+    place.told(&["session", "show", "victim"]);
+}
+
+/// The next step was once to run `doctor`, also while `doctor` ran.
+#[test]
+fn a_wrong_admin_key_is_named_with_its_source() {
+    let place = Place::new();
+    let data = place.data();
+    let key = "k".repeat(64);
+    let environment = [("SHARED_CONTEXT_DATA", &*data), ("SHARED_CONTEXT_ADMIN_KEY", &key)];
+    let listed = run(place.folder.path(), &environment, &["session", "list"], "");
+    let next = "the admin key from SHARED_CONTEXT_ADMIN_KEY is not the key of";
+    check_refused(listed, 1, &["UNAUTHENTICATED", next, "--data"]);
+    let doctor = run(place.folder.path(), &environment, &["doctor"], "");
+    assert_eq!(doctor.code, 5, "{}{}", doctor.out, doctor.err);
+    assert!(
+        doctor.out.contains("the admin key from")
+            && !doctor.out.contains("`shared-context doctor`")
+    );
+}
+
+/// `-o -` once wrote a file of that name.
+#[test]
+fn a_document_is_written_to_standard_output_on_request() {
+    let place = Place::new();
+    place.told(&["session", "create", "a"]);
+    let document = place.told(&["export", "a"]);
+    assert_eq!(place.told(&["export", "a", "-o", "-"]), document);
+    let file = place.file("a.json");
+    let told = place.json(&["export", "a", "-o", &file]);
+    assert_eq!(told["bytes"], fs::metadata(&file).unwrap().len());
+    assert_eq!(fs::read_to_string(&file).unwrap(), document);
+}
+
+/// `set ID KEY --jsn` once stored `--jsn` and replaced the value.
+#[test]
+fn a_mistyped_option_changes_nothing() {
+    let place = Place::new();
+    place.told(&["session", "create", "a"]);
+    let set = |more: &[&str]| [&["set", "a", "important", "--as", "orchestrator"], more].concat();
+    place.told(&set(&["old"]));
+    place.refused(&set(&["--jsn"]), 2, "USAGE", &["--jsn", "write -- before it"]);
+    assert_eq!(place.told(&["get", "a", "important"]), "old");
+    place.told(&set(&["--", "--jsn"]));
+    assert_eq!(place.told(&["get", "a", "important"]), "--jsn");
+}
+
 /// What `serve` prints for a person is what they paste first.
 #[test]
 fn the_first_call_that_serve_prints_works_as_it_stands() {

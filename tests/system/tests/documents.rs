@@ -30,7 +30,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("README.md", "cargo xtask serve    #", "builds everything; CI runs the second command"),
     ("docs/operate.md", "cargo xtask serve\n", "builds everything; CI does it, too"),
     ("docs/operate.md", "✓ shared-context", "compared with the greeting of a server, below"),
-    ("docs/operate.md", "shared-context serve", "runs until stopped; every test starts a server"),
+    ("docs/operate.md", "export SHARED_CONTEXT_DATA", "runs until stopped; every test starts one"),
     ("docs/operate.md", "umask 077", "tests/system/tests/backup.rs runs it"),
     ("docs/command-line.md", "use = desk", "tests/system/tests/cli_profiles.rs reads such files"),
     ("docs/cloudflare.md", "cargo xtask build", "builds everything; a stage of `cargo xtask test`"),

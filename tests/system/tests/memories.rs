@@ -200,3 +200,19 @@ fn a_session_is_closed_only_with_its_memories() {
     place.refused(&archived, 1, "PROJECT_ARCHIVED", &["nothing was closed"]);
     assert!(is_active("c"));
 }
+
+/// A memory that was named as `DEC-…` was once answered with its UUID.
+#[test]
+fn a_change_names_the_memory_as_it_was_named() {
+    let place = place();
+    let added = ["SQLite", "PostgreSQL"].map(|it| decide(&place, "orchestrator", it, it));
+    let [old, new] = [&added[0], &added[1]].map(id);
+    let changed = |arguments: &[&str]| place.told(&[&["memory"], arguments].concat());
+    let updated = changed(&["update", "webshop", old, "--importance", "3"]);
+    assert!(updated.contains(&format!("{old} version 2 written")), "{updated}");
+    let marked = changed(&["mark", "webshop", old, "--as", "archived"]);
+    assert!(marked.contains(&format!("\n  {old}\n")), "{marked}");
+    changed(&["mark", "webshop", old, "--as", "active"]);
+    let superseded = changed(&["supersede", "webshop", old, "--by", new]);
+    assert!(superseded.contains(&format!("{new} holds in place of {old}")), "{superseded}");
+}
