@@ -3,11 +3,11 @@
 
 use super::{
     Command, CompactItems, ExtractFacts, Outcome, Reply, Request, SummaryRequest, check_summary,
-    compact, extract_all, repair,
+    compact, repair,
 };
 use crate::{
     Error,
-    extract::extract,
+    extract::{extract, extract_all},
     item::{self, Item},
     tokens::Tokens,
 };

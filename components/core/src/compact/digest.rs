@@ -103,6 +103,16 @@ pub(super) fn is_own(item: &Item) -> bool {
         && (item.source.authority != Authority::ToolExternal || id(text) == item.id)
 }
 
+/// Returns for each line of a digest its first byte and the authority of its source, at most that of
+/// a model: a model may have sent it back. Other items have none.
+pub(crate) fn authorities(item: &Item) -> Vec<(usize, Authority)> {
+    if !is_own(item) {
+        return Vec::new();
+    }
+    let lines = read(item.text().unwrap_or_default()).into_iter();
+    lines.map(|(start, line)| (start, line.authority.max(Authority::Model))).collect()
+}
+
 /// Writes a digest. The lines are in the order of their sections.
 pub(super) fn write(lines: &[Line<'_>]) -> String {
     let mut text = HEADING.to_owned();

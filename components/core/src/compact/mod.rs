@@ -29,6 +29,7 @@ mod summary;
 mod validate;
 mod weigh;
 
+pub(crate) use digest::authorities;
 pub use request::{
     AIM_TOKENS_MAX, Aim, Command, CompactItems, Compaction, Coverage, Digest, DigestLine,
     ExtractFacts, Fate, Finding, Flag, Loss, Outcome, Remainder, Reply, Request, SUMMARY_BYTES_MAX,
@@ -36,12 +37,7 @@ pub use request::{
 };
 pub use summary::{Repair, SummaryCheck, Verdict, VerdictKind, check_summary, repair};
 
-use crate::{
-    Error,
-    extract::{Extraction, Position, extract},
-    item::{Item, units},
-    tokens::Tokens,
-};
+use crate::{Error, extract::extract_all, item::units, tokens::Tokens};
 use facts::Facts;
 use score::judge;
 use select::Selection;
@@ -121,22 +117,6 @@ fn target(aim: Aim, before: u64) -> u64 {
 
 fn narrowed(tokens: u64) -> Tokens {
     Tokens(u32::try_from(tokens).unwrap_or(u32::MAX))
-}
-
-/// Extracts the facts of all items, in pieces if there are many.
-pub fn extract_all(items: &[Item]) -> Extraction {
-    let mut all = extract(items, Position::default());
-    while let Some(from) = all.next {
-        let more = extract(items, from);
-        let offset = all.facts.len();
-        all.facts.extend(more.facts.into_iter().map(|mut it| {
-            it.superseded_by = it.superseded_by.map(|it| it.saturating_add(offset));
-            it
-        }));
-        all.lines = all.lines.saturating_add(more.lines);
-        all.next = more.next.filter(|it| *it > from);
-    }
-    all
 }
 
 /// Returns the items with a fact of 100 whose text the result does not have.

@@ -66,6 +66,28 @@ const EMPHASIS: &[&str] = &[
     "also", "and", "or", "but", "the", "is", "are", "to", "of", "critical", "high", "medium",
     "low",
 ];
+/// What happens earlier than something, and what happens later.
+const EARLIER: [&str; 3] = ["before", "until", "within"];
+const LATER: [&str; 2] = ["after", "since"];
+/// Units, each with its forms.
+const UNITS: [&[&str]; 16] = [
+    &["ms", "millisecond", "milliseconds"],
+    &["s", "sec", "secs", "second", "seconds"],
+    &["min", "mins", "minute", "minutes"],
+    &["h", "hr", "hrs", "hour", "hours"],
+    &["d", "day", "days"],
+    &["week", "weeks"],
+    &["month", "months"],
+    &["year", "years"],
+    &["kb", "kib"],
+    &["mb", "mib"],
+    &["gb", "gib"],
+    &["tb", "tib"],
+    &["usd", "dollar", "dollars"],
+    &["eur", "euro", "euros"],
+    &["thousand"],
+    &["million"],
+];
 /// Numbers that are often written as words.
 const NUMERALS: [&str; 13] = [
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
@@ -85,6 +107,8 @@ pub(crate) enum TokenKind {
     AtMost,
     /// A word that bounds from below.
     AtLeast,
+    /// A word that says before or after what something happens, and nothing about the subject.
+    Order,
 }
 
 /// A word of a sentence.
@@ -96,6 +120,20 @@ pub(crate) struct Token {
     pub(crate) kind: TokenKind,
     /// Its stem; 0 for a word that says nothing about the subject.
     pub(crate) stem: Word,
+    /// The first byte of the run of characters that it was read from.
+    pub(crate) start: usize,
+    /// Which unit a number has; 0 if it has none that is known.
+    unit: usize,
+}
+
+impl Token {
+    fn new(form: String, kind: TokenKind, stem: Word) -> Self {
+        Self { form, kind, stem, start: 0, unit: 0 }
+    }
+
+    fn is_bare_number(&self) -> bool {
+        self.unit == 0 && self.form.starts_with(|c: char| c.is_ascii_digit())
+    }
 }
 
 /// A sentence of a text.
@@ -166,12 +204,21 @@ pub(crate) fn tokens(reader: &mut Reader, sentence: &str) -> Vec<Token> {
         before = c;
         if is_between(c) && !is_number {
             let raw = sentence.get(start..place).unwrap_or_default();
+            let known = found.len();
             push(reader, raw, &mut is_first, is_shouted, &mut found);
+            found.iter_mut().skip(known).for_each(|it| it.start = start);
             start = place.saturating_add(c.len_utf8());
         }
     }
+    let known = found.len();
     push(reader, sentence.get(start..).unwrap_or_default(), &mut is_first, is_shouted, &mut found);
+    found.iter_mut().skip(known).for_each(|it| it.start = start);
     found
+}
+
+/// Returns the number of the unit that a word in lower case names; 0 if it is none.
+pub(super) fn unit_of(lower: &str) -> usize {
+    UNITS.iter().position(|it| it.contains(&lower)).map_or(0, |it| it.saturating_add(1))
 }
 
 /// Appends the tokens of a run of characters without spaces.
@@ -189,16 +236,26 @@ fn push(
     let has_digit = raw.contains(|c: char| c.is_ascii_digit());
     // After an id a sentence still begins: `BUG-7: Refunds …`.
     *is_first &= has_digit;
+    let unit = unit_of(&lower);
+    if unit != 0
+        && let Some(number) = to.last_mut().filter(|it| it.is_bare_number())
+    {
+        number.unit = unit;
+        if function_word(&lower).is_some() {
+            // `5 min` is no minimum.
+            return;
+        }
+    }
     let is_named_none = lower == "none" && first.is_uppercase() && !opens && !is_shouted;
     if let Some(kind) = function_word(&lower).filter(|_| !is_named_none) {
-        to.push(Token { form: lower, kind, stem: 0 });
+        to.push(Token::new(lower, kind, 0));
     } else if FILLERS.contains(&lower.as_str()) {
         // Nothing to compare.
     } else if has_digit {
         push_number(reader, &lower, to);
     } else if is_code(raw) {
         let stem = stem_of(reader, &lower);
-        to.push(Token { form: lower, kind: TokenKind::Hard, stem });
+        to.push(Token::new(lower, TokenKind::Hard, stem));
     } else if raw.contains(['-', '/', '.', ':']) {
         let parts = raw.split(['-', '/', '.', ':']);
         parts.for_each(|it| push(reader, it, &mut false, is_shouted, to));
@@ -213,12 +270,14 @@ fn push(
         let stem = stem_of(reader, &lower);
         let kind = if is_name { TokenKind::Hard } else { TokenKind::Word };
         if raw.is_ascii() {
-            to.extend((stem != 0).then_some(Token { form: lower, kind, stem }));
+            let is_order = EARLIER.contains(&lower.as_str()) || LATER.contains(&lower.as_str());
+            let kind = if stem == 0 && is_order { TokenKind::Order } else { kind };
+            to.extend((stem != 0 || is_order).then(|| Token::new(lower, kind, stem)));
         } else {
             // Scripts without spaces are read as pairs of characters, of which each is a word.
             let mut stems = Vec::new();
             reader.read(raw, &mut stems);
-            let word = |stem: Word| Token { form: stem.to_string(), kind, stem };
+            let word = |stem: Word| Token::new(stem.to_string(), kind, stem);
             to.extend(stems.into_iter().filter(|it| *it != 0).map(word));
         }
     }
@@ -236,14 +295,14 @@ fn push_number(reader: &mut Reader, lower: &str, to: &mut Vec<Token>) {
     if !number.is_empty() && is_unit {
         let form = number.trim_end_matches(['.', ',']).replace(',', "");
         let stem = stem_of(reader, &form);
-        to.push(Token { form, kind: TokenKind::Hard, stem });
+        to.push(Token { unit: unit_of(unit), ..Token::new(form, TokenKind::Hard, stem) });
         if !unit.is_empty() {
             let stem = stem_of(reader, unit);
-            to.push(Token { form: unit.to_owned(), kind: TokenKind::Word, stem });
+            to.push(Token::new(unit.to_owned(), TokenKind::Word, stem));
         }
     } else {
         let stem = stem_of(reader, lower);
-        to.push(Token { form: lower.to_owned(), kind: TokenKind::Hard, stem });
+        to.push(Token::new(lower.to_owned(), TokenKind::Hard, stem));
     }
 }
 
@@ -315,9 +374,31 @@ pub(crate) fn polarity(tokens: &[Token]) -> (Option<Bound>, bool) {
     (bound, negates || is_pending)
 }
 
+/// Returns true if a sentence says that something happens before another, false for after, and
+/// `None` if it says neither or both. `not before` is after.
+pub(crate) fn is_earlier(tokens: &[Token]) -> Option<bool> {
+    let mut found = None;
+    let mut is_negated = false;
+    for token in tokens {
+        let is_in = |list: &[&str]| list.contains(&token.form.as_str());
+        if is_in(&EARLIER) || is_in(&LATER) {
+            let is_earlier = is_in(&EARLIER) != is_negated;
+            if found.is_some_and(|it| it != is_earlier) {
+                return None;
+            }
+            found = Some(is_earlier);
+        }
+        is_negated = token.kind == TokenKind::Negation;
+    }
+    found
+}
+
 /// Returns true if two tokens name the same thing: equal forms, a numeral and its word, a file and
-/// its path, `Postgres` and `PostgreSQL`.
+/// its path, `Postgres` and `PostgreSQL`. `5 s` and `5 minutes` are not the same.
 pub(crate) fn names_same(a: &Token, b: &Token) -> bool {
+    if a.unit != b.unit && a.unit != 0 && b.unit != 0 {
+        return false;
+    }
     if a.form == b.form || (a.stem != 0 && a.stem == b.stem) {
         return true;
     }

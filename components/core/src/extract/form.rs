@@ -66,12 +66,16 @@ pub(super) fn is_state(text: &str) -> bool {
     ["✓", "⧖", "☐", "[x] ", "[X] ", "[ ] "].iter().any(|it| text.starts_with(it))
 }
 
-/// Returns true for the call of a tool that changes a file.
-pub(super) fn changes_file(text: &str) -> bool {
-    let name = text.split('(').next().unwrap_or_default().to_ascii_lowercase();
-    ["write", "edit", "apply_patch", "str_replace", "create_file"]
-        .iter()
-        .any(|it| name.contains(it))
+/// Returns true for the call of a tool that changes a file, as in `write_file({…})`. Only the first
+/// line of an item may lack the parenthesis.
+pub(super) fn changes_file(text: &str, is_first: bool) -> bool {
+    let name = text.split(|c: char| c == '(' || c.is_whitespace()).next().unwrap_or_default();
+    let is_call = text.get(name.len()..).is_some_and(|it| it.starts_with('('));
+    let name = name.to_ascii_lowercase();
+    (is_call || is_first)
+        && ["write", "edit", "apply_patch", "str_replace", "create_file"]
+            .iter()
+            .any(|it| name.contains(it))
 }
 
 /// Returns how many lines from `at` on belong to one fact: lines with labels of parts, lists below

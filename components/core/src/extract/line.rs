@@ -63,7 +63,7 @@ fn is_name(text: &str) -> bool {
 
 /// Returns `text` without white space, marks of direction, bullets, headings and bold marks before
 /// its first word.
-pub(super) fn skip_bullet(text: &str) -> &str {
+pub(crate) fn skip_bullet(text: &str) -> &str {
     let is_sign = |c: char| {
         c.is_whitespace()
             || matches!(c, '*' | '#' | '•' | '–' | '_')

@@ -2,7 +2,8 @@
 //!
 //! A fact is a sentence, line or paragraph of the conversation, in its own words. `marks` is the
 //! table of phrases, `line`, `form` and `scan` read texts, `fact` says what a fact is, `claim` reads what a
-//! sentence says, and `supersede` finds facts that a later one replaces.
+//! sentence says, `supersede` finds facts that a later one replaces, and `value` says which parts of
+//! a statement may be restated.
 //!
 //! # Invariants
 //!
@@ -17,6 +18,7 @@ pub(crate) mod line;
 mod marks;
 mod scan;
 mod supersede;
+mod value;
 
 pub use fact::{Class, Detail, Extraction, Fact, Place, Position, Severity, Status};
 
@@ -25,6 +27,7 @@ use crate::{
     order::sorted,
 };
 use scan::Scan;
+use supersede::Resolution;
 
 /// The most facts that are read from lines in one extraction. The goal of a conversation that names
 /// none, and the question that an item ends with, may come on top. Of one line that has more facts,
@@ -53,6 +56,21 @@ pub(crate) const MODIFICATIONS_KEPT: usize = 5;
 /// assert!(facts.iter().any(|it| it.text == "Never deploy on Friday." && it.score == 100));
 /// ```
 pub fn extract(items: &[Item], from: Position) -> Extraction {
+    extract_within(items, from, (LINES_MAX, FACTS_MAX))
+}
+
+/// Extracts the facts of all items, however many there are. A fact may replace one that stands any
+/// number of lines before it.
+pub(crate) fn extract_all(items: &[Item]) -> Extraction {
+    extract_within(items, Position::default(), (u32::MAX, usize::MAX))
+}
+
+/// Extracts facts from a position on, until a number of lines or of facts is reached.
+fn extract_within(
+    items: &[Item],
+    from: Position,
+    (lines_max, facts_max): (u32, usize),
+) -> Extraction {
     let mut found = Extraction::default();
     let mut resolutions = Vec::new();
     let mut first_message = None;
@@ -60,13 +78,14 @@ pub fn extract(items: &[Item], from: Position) -> Extraction {
     for (place, item) in items.iter().enumerate().skip(from.item) {
         let Some(text) = item.text() else { continue };
         let first = if place == from.item { from.line } else { 0 };
-        let left = LINES_MAX.saturating_sub(found.lines);
-        let room = FACTS_MAX.saturating_sub(found.facts.len());
+        let left = lines_max.saturating_sub(found.lines);
+        let room = facts_max.saturating_sub(found.facts.len());
         let mut scan = Scan::new((place, item), text);
-        let next = scan.read(first, (left, room), room < FACTS_MAX);
+        let next = scan.read(first, (left, room), room < facts_max);
         found.lines = found.lines.saturating_add(scan.lines);
-        resolutions.extend(scan.resolutions.drain(..).map(|it| (place, it)));
         let by = scan::authority(item);
+        let done = scan.resolutions.drain(..);
+        resolutions.extend(done.map(|ids| Resolution { item: place, by, ids }));
         if by == Authority::User {
             settle_question(&mut found.facts, &mut last_question);
             if first_message.is_none() && from == Position::default() {

@@ -9,6 +9,7 @@ use super::{
     marks,
 };
 use crate::{
+    compact,
     count::{narrow, widen},
     digest::sha256,
     item::{Authority, Item, Kind, ListedKind},
@@ -27,6 +28,8 @@ pub(super) struct Scan<'a> {
     item: usize,
     authority: Authority,
     is_tool_call: bool,
+    /// Of a digest, the first byte of each line and the authority of its source.
+    digest: Vec<(usize, Authority)>,
     /// A place whose number of characters is known: bytes and characters.
     counted: (usize, u32),
     pub(super) facts: Vec<Fact>,
@@ -65,6 +68,7 @@ impl<'a> Scan<'a> {
             item: place,
             authority: authority(item),
             is_tool_call: item.kind.as_str() == "tool_call",
+            digest: compact::authorities(item),
             counted: (0, 0),
             facts: Vec::new(),
             resolutions: Vec::new(),
@@ -114,7 +118,7 @@ impl<'a> Scan<'a> {
             rest = rest.trim_start_matches(['/', '<', '!', '-', '#', '*', ';', ' ']);
             start.rest = line.text.len().saturating_sub(rest.len());
         }
-        if self.is_tool_call && at == 0 && changes_file(rest) {
+        if self.is_tool_call && changes_file(rest, at == 0) {
             self.add(Class::Modification, line, (line.start, start.rest), rest.len(), start);
             return 1;
         }
@@ -201,11 +205,14 @@ impl<'a> Scan<'a> {
         let is_done = details
             .iter()
             .any(|it| it.label == "status" && marks::Sentence::new(&lower(&it.text)).resolves());
+        let line_of = self.digest.partition_point(|it| it.0 <= first).checked_sub(1);
+        let source = line_of.and_then(|it| self.digest.get(it));
+        let authority = source.map_or(self.authority, |it| it.1);
         let id = if class == Class::Issue { ids(text).into_iter().next() } else { None };
         let severity = if class == Class::Issue { marks::severity(text) } else { None };
         self.facts.push(Fact {
             class,
-            score: score(class, self.authority, text),
+            score: score(class, authority, text),
             place: Place {
                 item: self.item,
                 line: line.number,
@@ -220,7 +227,7 @@ impl<'a> Scan<'a> {
             status: if is_done { Status::Resolved } else { Status::Open },
             said_at: start.said_at.map(str::to_owned),
             made_by: by.or_else(|| start.speaker.map(str::to_owned)),
-            authority: self.authority,
+            authority,
             digest: sha256(text),
             text: text.to_owned(),
             superseded_by: None,
@@ -258,7 +265,8 @@ impl<'a> Scan<'a> {
     pub(super) fn add_goal(&mut self) {
         let text = self.text.trim_start();
         let first = self.text.len().saturating_sub(text.len());
-        let paragraph = text.split("\n\n").next().unwrap_or_default();
+        let blank = lines(text).into_iter().find(|it| it.text.trim().is_empty());
+        let paragraph = blank.and_then(|it| text.get(..it.start)).unwrap_or(text).trim_end();
         let long = bounded(paragraph, GOAL_BYTES_MAX);
         let fits = sentence_ends(long).filter(|it| *it < long.len() || long == paragraph);
         let length = fits.last().unwrap_or(long.len());

@@ -1,17 +1,24 @@
 //! Which facts a later one replaces, and which issues and questions are settled.
 //!
-//! A fact replaces an earlier one of its class if it says the same of the same subject with other
-//! values: all other words are the same, apart from words on one side such as `now`. Values are
-//! numbers, ids and names, and exactly one differs. `the production database` and `the staging database` differ in a word of
-//! the subject on both sides, so both stay.
+//! A fact replaces an earlier one of its class in another item if it says the same of the same
+//! subject with another value: all other words are the same, apart from words on one side such as
+//! `now`. Of its numbers, ids and names exactly one differs, and that one is a value (`value`) and
+//! does not name the subject: `port 22` and `port 80` are two. `the production database` and `the
+//! staging database` differ in a word of the subject on both sides, so both stay.
+//!
+//! Who speaks counts: nobody outside of the team replaces or settles what the team said.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     claim::{Token, TokenKind, names_same, polarity, tokens},
     fact::{Class, Fact, Status},
+    form::is_state,
+    unlabelled,
+    value::is_value,
 };
 use crate::{
+    item::Authority,
     order::sorted,
     text::words::{Reader, Word},
 };
@@ -32,6 +39,8 @@ const SHARED_MIN: usize = 2;
 struct Statement {
     words: Vec<Word>,
     values: Vec<Token>,
+    /// For each of `values`, whether another value may take its place.
+    may_change: Vec<bool>,
     /// Whether it says what its subject is, as `the cutover is on Friday` does and `use Kafka` does not.
     is_definition: bool,
     /// Whether it negates, as `do not use port 80` does.
@@ -62,12 +71,14 @@ pub(super) fn supersede(facts: &mut [Fact]) {
                 continue;
             };
             let is_repeated = other.digest == fact.digest;
+            let is_elsewhere = other.place.item != fact.place.item;
             let is_left =
                 left.as_ref().is_some_and(|it| before.values.iter().any(|one| names_same(one, it)));
             // Two issues with ids of their own are two, however alike they read.
             if other.superseded_by.is_none()
                 && other.id == fact.id
-                && (is_repeated || is_left || restates(&own, before))
+                && may_replace(fact, other)
+                && (is_repeated || is_left || is_elsewhere && restates(&own, before))
             {
                 replaced.push(earlier);
             }
@@ -83,6 +94,30 @@ pub(super) fn supersede(facts: &mut [Fact]) {
             }
         }
     }
+}
+
+/// Returns true if who said `new` may replace what `old` says: who has no less authority, or somebody
+/// of the team whose word counts as much.
+fn may_replace(new: &Fact, old: &Fact) -> bool {
+    new.authority <= old.authority || is_of_team(new.authority) && new.score >= old.score
+}
+
+/// Returns true for everyone but third parties.
+fn is_of_team(authority: Authority) -> bool {
+    authority < Authority::ToolExternal
+}
+
+/// Returns a line of a digest without its source, as in `Use Kafka [m4:1] (model)`.
+fn unsourced(text: &str) -> &str {
+    let marked = text.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
+    let is_name = |name: &str| Authority::ALL.into_iter().any(|it| it.as_str() == name);
+    let line = marked.filter(|it| is_name(it.1)).map_or(text, |it| it.0);
+    let source = line.strip_suffix(']').and_then(|it| it.rsplit_once(" ["));
+    let is_place = |it: &str| {
+        let number = it.rsplit_once(':').map(|it| it.1);
+        number.is_some_and(|it| !it.is_empty() && it.bytes().all(|b| b.is_ascii_digit()))
+    };
+    source.filter(|it| is_place(it.1)).map_or(text, |it| it.0)
 }
 
 fn can_be_replaced(class: Class) -> bool {
@@ -124,29 +159,28 @@ fn candidates(
 fn statement(reader: &mut Reader, fact: &Fact) -> Statement {
     let first = fact.details.first().and_then(|it| fact.text.find(it.text.as_str()));
     let text = first.filter(|it| *it > 0).and_then(|it| fact.text.get(..it));
-    let text = text.unwrap_or(&fact.text).lines().next().unwrap_or_default();
-    let text = match text.split_once(':') {
-        Some((label, rest))
-            if label.len() <= 32 && !rest.trim().is_empty() && !label.contains('-') =>
-        {
-            rest
-        }
-        _ => text,
-    };
+    let text = unsourced(text.unwrap_or(&fact.text).lines().next().unwrap_or_default());
+    // `BUG-7: …` is of BUG-7.
+    let bare = if fact.id.is_none() { unlabelled(text) } else { text };
+    let text = if bare.trim().is_empty() { text } else { bare };
     let lower = text.to_lowercase();
     let is_definition = [" is ", " are ", " has ", " have "].iter().any(|it| lower.contains(it));
     let verb = VERBS.iter().filter_map(|it| lower.find(it)).min();
     // Bytes of the lower case are those of the text where the words are ASCII.
     let subject = verb.and_then(|it| text.get(..it)).unwrap_or_default();
-    let is_value = |it: &Token| it.kind == TokenKind::Hard;
-    let of_subject = tokens(reader, subject).into_iter().filter(is_value).count();
+    let of_subject =
+        tokens(reader, subject).into_iter().filter(|it| it.kind == TokenKind::Hard).count();
     let tokens = tokens(reader, text);
     let negates = polarity(&tokens).1;
-    let mut statement =
-        Statement { words: Vec::new(), values: Vec::new(), is_definition, negates, of_subject };
+    // The lines of a checklist are of different things.
+    let is_listed = is_state(text);
+    let mut statement = Statement { is_definition, negates, of_subject, ..Statement::default() };
     for token in tokens {
         match token.kind {
-            TokenKind::Hard => statement.values.push(token),
+            TokenKind::Hard => {
+                statement.may_change.push(!is_listed && is_value(&lower, token.start));
+                statement.values.push(token);
+            }
             TokenKind::Word if !statement.words.contains(&token.stem) => {
                 statement.words.push(token.stem);
             }
@@ -174,6 +208,7 @@ fn restates(new: &Statement, old: &Statement) -> bool {
     // Where two values differ, one may be of the subject: `use port 80 for part 1`, `… 81 for part 2`.
     let is_other = |it: &Statement| it.values.len() == kept.saturating_add(1);
     // `Team Payments must …` and `Team Search must …` are of two subjects.
+    let may_change = |it: &Statement| it.may_change.get(differs_at).copied().unwrap_or(false);
     differs_at >= new.of_subject.max(old.of_subject)
         && new.negates == old.negates
         && is_same
@@ -181,6 +216,8 @@ fn restates(new: &Statement, old: &Statement) -> bool {
         && (added == 0 || gone == 0)
         && is_other(new)
         && is_other(old)
+        && may_change(new)
+        && may_change(old)
 }
 
 /// Returns what a sentence says that it leaves: Y of `Switched to X from Y` and `X instead of Y`.
@@ -194,20 +231,33 @@ fn pivot(reader: &mut Reader, text: &str) -> Option<Token> {
     tokens(reader, &format!("- {rest}")).into_iter().find(|it| it.stem != 0)
 }
 
-/// Settles issues by what was said later: `resolutions` has the item and the ids that are done;
-/// without an id, what failed in the last 20 items.
-pub(super) fn resolve(facts: &mut [Fact], resolutions: &[(usize, Vec<String>)], last: usize) {
+/// What somebody called done.
+#[derive(Debug)]
+pub(super) struct Resolution {
+    /// The place of the item that says so.
+    pub(super) item: usize,
+    /// Who says it.
+    pub(super) by: Authority,
+    /// The ids that are done; without one, what failed in the last 20 items.
+    pub(super) ids: Vec<String>,
+}
+
+/// Settles issues by what was said later. By its id only the team settles an issue of the team.
+pub(super) fn resolve(facts: &mut [Fact], resolutions: &[Resolution], last: usize) {
     const BACK_MAX: usize = 20;
     const KEPT_FOR: usize = 10;
     // Items in ascending order, so that each issue finds its own without reading all.
-    let mut by_id: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut by_id: BTreeMap<(&str, bool), Vec<usize>> = BTreeMap::new();
     let mut without_id: Vec<usize> = Vec::new();
-    for (item, ids) in resolutions {
+    for Resolution { item, by, ids } in resolutions {
         if ids.is_empty() {
             without_id.push(*item);
         }
         for id in ids {
-            by_id.entry(id).or_default().push(*item);
+            by_id.entry((id.as_str(), false)).or_default().push(*item);
+            if is_of_team(*by) {
+                by_id.entry((id.as_str(), true)).or_default().push(*item);
+            }
         }
     }
     for fact in facts.iter_mut().filter(|it| it.class == Class::Issue) {
@@ -216,7 +266,10 @@ pub(super) fn resolve(facts: &mut [Fact], resolutions: &[(usize, Vec<String>)], 
             items.get(items.partition_point(|it| *it < from)).copied()
         };
         let by = match &fact.id {
-            Some(id) => by_id.get(id.as_str()).and_then(|it| first(it, from)),
+            Some(id) => {
+                let by = by_id.get(&(id.as_str(), is_of_team(fact.authority)));
+                by.and_then(|it| first(it, from))
+            }
             None => first(&without_id, from.saturating_add(1))
                 .filter(|it| it.saturating_sub(from) <= BACK_MAX),
         };

@@ -18,11 +18,11 @@ use super::{
     window::window,
 };
 use crate::{
-    compact::extract_all,
     digest::sha256,
     extract::{
         Class, Fact, Status,
         claim::{TokenKind, tokens},
+        extract_all,
     },
     item::Item,
     order::sorted,

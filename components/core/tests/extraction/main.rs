@@ -1,6 +1,8 @@
 //! What is found in a conversation, row by row of the grammar (spec 17.1), and in bad input.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+mod replacing;
+
 use proptest::prelude::*;
 use shared_context_core::{
     digest::sha256,
@@ -234,6 +236,28 @@ fn the_first_message_is_the_goal_if_nothing_else_is() {
     assert_eq!(said("Goal: port it").len(), 1);
     let long = said(&"Port the parser. ".repeat(100));
     assert!(long[0].text.len() <= 600 && long[0].text.ends_with('.'), "{}", long[0].text);
+}
+
+/// With line breaks of Windows the whole message was the goal: only `\n\n` ended it.
+#[test]
+fn the_goal_ends_at_a_blank_line() {
+    for text in ["Port the parser.\r\n\r\nIt is old.", "Port the parser.\n \nIt is old."] {
+        let facts = extract(&[item(0, Authority::User, text)], Position::default()).facts;
+        assert_eq!(facts[0].text, "Port the parser.", "{text:?}");
+    }
+}
+
+/// Only a call in the first line of an item was a change of a file.
+#[test]
+fn each_call_of_an_item_may_change_a_file() {
+    let text = "I'll write the tests (soon).\nread_file({\"path\":\"a\"})\nwrite_file({\"path\":\"a\"})\n\
+                edit_file({\"path\":\"b\"})";
+    let mut call = item(0, Authority::Model, text);
+    call.kind = Kind::Other("tool_call".to_owned());
+    let facts = extract(&[call], Position::default()).facts;
+    let found = facts.iter().filter(|it| it.class == Class::Modification);
+    let lines: Vec<u32> = found.map(|it| it.place.line).collect();
+    assert_eq!(lines, [2, 3]);
 }
 
 #[test]

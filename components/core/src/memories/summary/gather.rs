@@ -5,9 +5,8 @@ use serde_json::Value;
 
 use super::Material;
 use crate::{
-    compact::extract_all,
     digest::sha256,
-    extract::{self, Class, Fact, Severity, Status},
+    extract::{self, Class, Fact, Severity, Status, extract_all},
     item::{Authority, Item, Kind, ListedKind},
     order::sorted,
     packets::{
