@@ -103,7 +103,7 @@ pub(super) fn noise(
         return None;
     }
     let of = |class| facts.iter().filter(move |it| it.class == class);
-    let is_over = |it: &Fact<'_>| !it.holds;
+    let is_over = |it: &Fact<'_>| !it.holds || it.is_resolved;
     if of(Class::Issue).next().is_some()
         && of(Class::Issue).all(is_over)
         && facts.iter().all(|it| !it.is_required())

@@ -64,6 +64,8 @@ pub(super) fn describe(
         }
         scored.push(Scored { fate, ..judgement.scored.clone() });
     }
+    let last = stands_behind(facts, chosen);
+    let behind = remainders.iter().filter(|it| last.is_some_and(|last| it.item <= last)).count();
     let share = |part: u64| part.saturating_mul(100).checked_div(before).unwrap_or(0);
     coverage.percent_kept = u8::try_from(share(whole)).unwrap_or(100);
     let saved = share(before.saturating_sub(after));
@@ -77,12 +79,29 @@ pub(super) fn describe(
         scored,
         remainders,
         digest,
-        digest_before: leading,
+        digest_before: leading.max(behind),
         losses: losses(facts, &proofs),
         coverage,
         findings: validate::findings(facts, &proofs, saved, removed),
         flags: flags(before, after, target, saved),
     }
+}
+
+/// Returns the last item that the digest stands behind, besides those that instruct all others: one
+/// that says what a line of the digest replaces, and what belongs to its unit. Else the next
+/// compaction would take the earlier value for the later one.
+fn stands_behind(facts: &Facts<'_>, chosen: &Selection<'_>) -> Option<usize> {
+    let mut last = None;
+    for (place, unit) in chosen.units.iter().enumerate() {
+        let is_gone = |it: usize| chosen.choice(it) != Choice::Whole;
+        let mut own = facts.of(place).iter();
+        let is_replaced = own.any(|it| it.replaced_in.is_some_and(is_gone));
+        let is_divided = last.is_some_and(|it| *unit <= it);
+        if chosen.choice(place) != Choice::Gone && (is_replaced || is_divided) {
+            last = Some(place);
+        }
+    }
+    last
 }
 
 fn flags(before: u64, after: u64, target: u64, saved: u64) -> Vec<Flag> {
@@ -124,7 +143,7 @@ fn snapshot(
     let of = |class: Class| {
         let groups = (0..facts.groups.len()).filter(|it| is_there(*it));
         let found = groups.filter_map(|it| facts.of_group(it));
-        narrow(found.filter(|it| it.class == class && it.holds).count())
+        narrow(found.filter(|it| it.class == class && it.holds && !it.is_resolved).count())
     };
     Snapshot {
         tokens: narrowed(tokens),

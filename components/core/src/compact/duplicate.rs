@@ -1,11 +1,11 @@
 //! Items that repeat a later one, and earlier versions of a file.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use super::condense::is_output;
 use crate::{
     item::{Item, Kind, ListedKind},
-    text::{Score, likeness, repetitions},
+    text::repetitions,
 };
 
 /// An item that a later one makes superfluous.
@@ -19,36 +19,32 @@ pub(super) enum Duplicate {
 
 /// Returns for each item whether a later one makes it superfluous.
 ///
-/// Outputs of programs are repetitions if they are alike. What somebody said is one only if it is
-/// equal: one other word may be what matters.
+/// Outputs of programs are repetitions if they are alike. What somebody said is one only if every
+/// byte is the same: a date or a capital may be what matters.
 pub(super) fn duplicates(items: &[Item]) -> Vec<Option<Duplicate>> {
     let mut found = versions(items);
-    for of_programs in [true, false] {
-        let texts =
-            items.iter().enumerate().filter_map(|(place, it)| Some((place, it, it.text()?)));
-        let texts = texts.filter(|(place, it, text)| {
-            is_output(it) == of_programs
-                && !text.trim().is_empty()
-                && found.get(*place).is_some_and(Option::is_none)
-        });
-        let (places, texts): (Vec<usize>, Vec<Cow<'_, str>>) = texts
-            .map(|(place, _, text)| {
-                let text =
-                    if of_programs { Cow::Owned(cleaned(text)) } else { Cow::Borrowed(text) };
-                (place, text)
-            })
-            .unzip();
-        let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-        for (nth, repeated) in repetitions(&texts).into_iter().enumerate() {
-            let Some(repeated) = repeated else { continue };
-            let text = |nth: usize| texts.get(nth).copied().unwrap_or_default();
-            let is_equal = of_programs || likeness(text(nth), text(repeated)) == Score::ONE;
-            if let (true, Some(place), Some(other)) =
-                (is_equal, places.get(nth), places.get(repeated))
-                && let Some(it) = found.get_mut(*place)
-            {
-                *it = Some(Duplicate::Repeats(*other));
-            }
+    let mut newest: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut outputs: Vec<(usize, String)> = Vec::new();
+    for (place, item) in items.iter().enumerate().rev() {
+        let text = item.text().unwrap_or_default();
+        let Some(own) = found.get_mut(place).filter(|it| it.is_none()) else { continue };
+        if text.trim().is_empty() {
+            continue;
+        }
+        if is_output(item) {
+            outputs.push((place, cleaned(text)));
+            continue;
+        }
+        let later = *newest.entry(text).or_insert(place);
+        *own = (later != place).then_some(Duplicate::Repeats(later));
+    }
+    outputs.reverse();
+    let texts: Vec<&str> = outputs.iter().map(|it| it.1.as_str()).collect();
+    for (repeated, (place, _)) in repetitions(&texts).into_iter().zip(&outputs) {
+        if let Some((other, _)) = repeated.and_then(|it| outputs.get(it))
+            && let Some(it) = found.get_mut(*place)
+        {
+            *it = Some(Duplicate::Repeats(*other));
         }
     }
     found
@@ -207,6 +203,7 @@ mod tests {
         );
     }
 
+    /// `2026-03-01 10:00` was once a repetition of `2026-05-09 18:00`: likeness ignores dates.
     #[test]
     fn people_repeat_only_what_is_equal() {
         let long = "please note that the production database of the billing team is at port 5432 \
@@ -214,10 +211,19 @@ mod tests {
         let other = long.replace("production", "staging");
         for (kind, expected) in [(ListedKind::ToolResult, true), (ListedKind::UserMessage, false)] {
             let item = |id: &str, text: &str| Item::inline(id, Kind::Listed(kind), text);
-            let items = [item("a", long), item("b", &other), item("c", &long.to_uppercase())];
+            let items = [
+                item("a", long),
+                item("b", &other),
+                item("c", &long.to_uppercase()),
+                item("d", "2026-03-01 10:00"),
+                item("e", "2026-05-09 18:00"),
+                item("f", long),
+            ];
             let found = duplicates(&items);
             assert_eq!(found[1].is_some(), expected);
-            assert_eq!(found[0], Some(Duplicate::Repeats(2)));
+            assert_eq!(found[2].is_some(), expected);
+            assert!(expected || found[3].is_none());
+            assert_eq!(found[0], Some(Duplicate::Repeats(5)));
         }
     }
 }

@@ -34,8 +34,12 @@ pub(super) struct Fact<'a> {
     pub(super) class: Class,
     /// Its score.
     pub(super) score: u8,
-    /// Whether it holds: no later fact replaces or resolves it.
+    /// Whether it holds: no later fact replaces it.
     pub(super) holds: bool,
+    /// The item of the fact that holds in its place, if its text is another.
+    pub(super) replaced_in: Option<usize>,
+    /// Whether it is an issue that is resolved.
+    pub(super) is_resolved: bool,
     /// Where it was said first: an item and a line in it, from 1.
     pub(super) source: String,
     /// The authority of its source.
@@ -96,7 +100,7 @@ impl<'a> Facts<'a> {
             if digest::is_own(item) {
                 facts.push_digest(place, item, &own, extraction);
             } else {
-                facts.push_extracted(place, item, &own);
+                facts.push_extracted(place, item, &own, extraction);
             }
             facts.of_item.push(start..facts.all.len());
         }
@@ -117,7 +121,13 @@ impl<'a> Facts<'a> {
         self.all.get(*self.groups.get(group)?)
     }
 
-    fn push_extracted(&mut self, place: usize, item: &Item, own: &[&'a crate::extract::Fact]) {
+    fn push_extracted(
+        &mut self,
+        place: usize,
+        item: &Item,
+        own: &[&'a crate::extract::Fact],
+        extraction: &Extraction,
+    ) {
         for fact in own.iter().filter(|it| !it.text.is_empty()) {
             self.all.push(Fact {
                 item: place,
@@ -125,6 +135,8 @@ impl<'a> Facts<'a> {
                 class: fact.class,
                 score: fact.score,
                 holds: holds(fact),
+                replaced_in: replaced_in(fact, extraction),
+                is_resolved: fact.class == Class::Issue && fact.status == Status::Resolved,
                 source: source(&item.id, fact.place.line.saturating_add(1)),
                 authority: fact.authority,
                 severity: fact.severity,
@@ -135,7 +147,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Adds the lines of an earlier digest. What was extracted from them says only which of them a
-    /// later item replaces or resolves.
+    /// later item replaces.
     fn push_digest(
         &mut self,
         place: usize,
@@ -167,6 +179,8 @@ impl<'a> Facts<'a> {
                 class: known.map_or_else(|| digest::class(line.section), |it| it.class),
                 score: if line.is_required { REQUIRED } else { OPTIONAL },
                 holds: !is_replaced,
+                replaced_in: None,
+                is_resolved: false,
                 source: line.source.to_owned(),
                 authority: line.authority.max(least),
                 severity: known.and_then(|it| it.severity),
@@ -229,6 +243,19 @@ impl<'a> Facts<'a> {
 
 fn holds(fact: &crate::extract::Fact) -> bool {
     fact.superseded_by.is_none() && fact.status != Status::Superseded
+}
+
+/// Returns the item of the fact that replaces another in the end, if it says something else.
+fn replaced_in(fact: &crate::extract::Fact, extraction: &Extraction) -> Option<usize> {
+    let mut last = fact;
+    // A fact is replaced by a later one, so that each step leads forward.
+    while let Some(next) = last.superseded_by.and_then(|it| extraction.facts.get(it)) {
+        if (next.place.item, next.place.start) <= (last.place.item, last.place.start) {
+            break;
+        }
+        last = next;
+    }
+    (last.text != fact.text).then_some(last.place.item)
 }
 
 fn source(id: &str, line: u32) -> String {

@@ -62,7 +62,10 @@ pub(super) fn judge(request: &Request<'_>, facts: &Facts<'_>, units: &[usize]) -
         let of_item = facts.of(place);
         let noise =
             if always.is_some() { None } else { condense::noise(item, of_item, before, is_recent) };
-        let duplicate = duplicate.filter(|_| always.is_none());
+        let is_answer = ends_as_question(before) && is_short(item);
+        // `Yes.` to one question is no repetition of `Yes.` to another.
+        let is_said_again = always.is_none() && (!is_answer || is_output(item));
+        let duplicate = duplicate.filter(|_| is_said_again);
         let decided = always.map(|rule| (ALWAYS, rule));
         let decided = decided.or_else(|| duplicate.map(rule_of));
         let decided = decided.or_else(|| noise.map(Noise::score));
@@ -71,7 +74,6 @@ pub(super) fn judge(request: &Request<'_>, facts: &Facts<'_>, units: &[usize]) -
         let weighed = || {
             let bonus = if weigh::is_said_by_user(item) { bonus } else { 0 };
             let score = weigh::score(parts, request.weighting, bonus);
-            let is_answer = ends_as_question(before) && is_short(item);
             // A question and its short answer are understood only together.
             let question = found.last_mut().filter(|it| is_answer && it.scored.parts.is_some());
             let together = question.map(|it| {

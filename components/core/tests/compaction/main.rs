@@ -5,6 +5,7 @@
 mod examples;
 mod natural;
 mod properties;
+mod superseded;
 
 use shared_context_core::{
     compact::{Aim, Compaction, Outcome, Request, Weighting, compact},
