@@ -3,19 +3,32 @@
 use crate::{
     extract::{
         Fact,
-        claim::{Bound, Token, TokenKind, names_same, polarity, sentences},
+        claim::{Bound, Token, TokenKind, is_earlier, names_same, polarity, sentences},
     },
     text::words::Reader,
 };
 
 /// Where the statement of a fact ends: its reasons need not be repeated.
 const REASONS: [&str; 5] = [" because ", " since ", " due to ", " so that ", " in order to "];
+/// What negates the words before it, or follows such a negation.
+const BEHIND: [&str; 8] = [
+    "forbidden",
+    "prohibited",
+    "rejected",
+    "disabled",
+    "allowed",
+    "permitted",
+    "possible",
+    "acceptable",
+];
 /// The statement of a fact, to be found in a summary.
 pub(super) struct Claim {
     pub(super) sentences: usize,
     pub(super) hard: Vec<Token>,
     pub(super) words: Vec<Token>,
     pub(super) bound: Option<Bound>,
+    /// Whether something happens before another; `None` if neither.
+    is_earlier: Option<bool>,
     pub(super) negates: bool,
 }
 
@@ -83,6 +96,7 @@ impl Claim {
 
     fn of(tokens: Vec<Token>, sentences: usize) -> Self {
         let (bound, negates) = polarity(&tokens);
+        let is_earlier = is_earlier(&tokens);
         let (mut hard, mut words): (Vec<Token>, Vec<Token>) = (Vec::new(), Vec::new());
         for token in tokens {
             let list = match token.kind {
@@ -94,7 +108,7 @@ impl Claim {
                 list.push(token);
             }
         }
-        Self { sentences, hard, words, bound, negates }
+        Self { sentences, hard, words, bound, is_earlier, negates }
     }
 
     /// Compares the claim with some tokens.
@@ -104,9 +118,10 @@ impl Claim {
         let words = self.words.iter().filter(|one| has(one)).count();
         let owned: Vec<Token> = tokens.iter().map(|it| (*it).clone()).collect();
         let (bound, negates) = polarity(&owned);
-        let turns = self.bound.zip(bound).is_some_and(|(a, b)| a != b);
-        let contradicts =
-            if self.negates { !negates } else { negates && self.is_negated_by(tokens) };
+        let turns = self.bound.zip(bound).is_some_and(|(a, b)| a != b)
+            || self.is_earlier.zip(is_earlier(&owned)).is_some_and(|(a, b)| a != b);
+        // `Deploy on Friday, do not wait` negates something else than `do not deploy on Friday`.
+        let contradicts = self.negates != (negates && self.is_negated_by(tokens, self.negates));
         // The more numbers and names a statement has, the fewer other words must agree.
         let needed = match self.hard.len() {
             0 => 70,
@@ -119,12 +134,15 @@ impl Claim {
         Match { is_present, hard, words }
     }
 
-    /// Returns true if a negation stands up to three words before a word of the claim.
-    fn is_negated_by(&self, tokens: &[&Token]) -> bool {
+    /// Returns true if a negation stands up to three words before a word of the claim; with
+    /// `or_behind` also if it stands behind, as in `is forbidden` and `is not allowed`.
+    fn is_negated_by(&self, tokens: &[&Token], or_behind: bool) -> bool {
         let own = |one: &Token| self.hard.iter().chain(&self.words).any(|it| names_same(it, one));
         tokens.iter().enumerate().any(|(place, it)| {
-            let next = tokens.iter().skip(place.saturating_add(1)).take(3);
-            it.kind == TokenKind::Negation && next.into_iter().any(|it| own(it))
+            let mut next = tokens.iter().skip(place.saturating_add(1)).take(3);
+            let is_last = next.clone().next().is_none_or(|it| BEHIND.contains(&it.form.as_str()));
+            let is_behind = or_behind && (is_last || BEHIND.contains(&it.form.as_str()));
+            it.kind == TokenKind::Negation && (is_behind || next.any(|it| own(it)))
         })
     }
 }

@@ -16,9 +16,11 @@ use super::statement::{Claim, Match};
 use crate::{
     Error,
     closed_list::closed_list,
+    count::narrow,
     extract::{
         Fact,
         claim::{Sentence, Token, TokenKind, names_same, sentences},
+        line::{sentence_ends, skip_bullet},
     },
     order::sorted,
     text::words::{Reader, Word},
@@ -78,10 +80,12 @@ pub struct Repair {
 }
 
 /// A summary, read for comparison.
-struct Summary {
+struct Summary<'a> {
     sentences: Vec<Sentence>,
     /// The sentences of each stem.
     places: BTreeMap<Word, Vec<usize>>,
+    /// The first line with each line and sentence of the text, byte for byte.
+    texts: BTreeMap<&'a str, u32>,
 }
 
 /// Checks which of the preserved facts `summary` has.
@@ -92,6 +96,11 @@ pub fn check_summary(facts: &[Fact], summary: &str) -> SummaryCheck {
     let mut verdicts = Vec::new();
     for (place, fact) in facts.iter().enumerate() {
         if fact.is_preserved() && fact.superseded_by.is_none() {
+            if let Some(line) = summary.quotes(&fact.text) {
+                let kind = VerdictKind::Present;
+                verdicts.push(Verdict { fact: place, kind, line: Some(line), lacks: Vec::new() });
+                continue;
+            }
             let claims = Claim::read(&mut reader, fact);
             let earlier = older.get(&place).into_iter().flatten();
             let earlier = earlier.filter_map(|it| facts.get(*it));
@@ -183,8 +192,8 @@ fn older(facts: &[Fact]) -> BTreeMap<usize, Vec<usize>> {
     older
 }
 
-impl Summary {
-    fn read(reader: &mut Reader, text: &str) -> Self {
+impl<'a> Summary<'a> {
+    fn read(reader: &mut Reader, text: &'a str) -> Self {
         let sentences = sentences(reader, text);
         let mut places: BTreeMap<Word, Vec<usize>> = BTreeMap::new();
         for (place, sentence) in sentences.iter().enumerate() {
@@ -195,7 +204,25 @@ impl Summary {
                 }
             }
         }
-        Self { sentences, places }
+        let mut texts = BTreeMap::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = skip_bullet(line).trim_end();
+            texts.entry(line).or_insert(narrow(number));
+            let mut from = 0;
+            for end in sentence_ends(line) {
+                let sentence = line.get(from..end).unwrap_or_default().trim();
+                texts.entry(sentence).or_insert(narrow(number));
+                from = end;
+            }
+        }
+        Self { sentences, places, texts }
+    }
+
+    /// Returns the first line of the summary with the text of a fact, byte for byte.
+    fn quotes(&self, fact: &str) -> Option<u32> {
+        let mut lines = fact.lines().map(|it| self.texts.get(skip_bullet(it).trim_end()).copied());
+        let first = lines.next()??;
+        lines.all(|it| it.is_some()).then_some(first)
     }
 
     /// Decides what the summary says of a fact: of its statement as a whole, or else of each of its

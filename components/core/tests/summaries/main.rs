@@ -143,3 +143,54 @@ fn summaries_of_any_size_are_checked() {
     assert!(verdicts(&one_line).iter().all(|it| it.kind == VerdictKind::Missing));
     assert!(check_summary(&[], "anything").verdicts.is_empty());
 }
+
+/// Returns the verdict on the only fact of a text of the user.
+fn verdict(fact: &str, summary: &str) -> VerdictKind {
+    let mut item = Item::inline("1", Kind::Listed(ListedKind::SessionHistory), fact);
+    item.source.authority = Authority::Model;
+    let facts = extract(&[item], Position::default()).facts;
+    let check = check_summary(&facts, summary);
+    assert_eq!(check.verdicts.len(), 1, "{fact}: {facts:?}");
+    check.verdicts[0].kind
+}
+
+/// A fact without a word of its own was never present, so that a repair never ended.
+#[test]
+fn a_fact_without_words_is_present_in_its_own() {
+    for fact in [
+        "Never!",
+        "We will not.",
+        "Goal: it",
+        "[ ] all of it",
+        "Never do it.",
+        "CRITICAL: 😀",
+        "Goal: it\nStatus: all of it",
+    ] {
+        assert_eq!(verdict(fact, "Something else."), VerdictKind::Missing, "{fact}");
+        for summary in [format!("- {fact}\n"), format!("So it goes. {fact}")] {
+            assert_eq!(verdict(fact, &summary), VerdictKind::Present, "{summary}");
+        }
+    }
+}
+
+/// Sentences that say the opposite were once reported as present.
+#[test]
+fn the_opposite_of_a_fact_is_not_present() {
+    for (fact, same, opposite) in [
+        ("Rule: refund within 30 days.", "Refunds: within 30 days.", "Refund after 30 days."),
+        (
+            "We must deploy before Friday.",
+            "The deploy comes before Friday.",
+            "We must deploy after Friday.",
+        ),
+        ("The timeout must be 5 s.", "Timeout: 5 seconds.", "The timeout must be 5 minutes."),
+        (
+            "Do not deploy on Friday.",
+            "Deploying on Friday is not allowed.",
+            "Deploy on Friday, do not wait.",
+        ),
+    ] {
+        assert_eq!(verdict(fact, same), VerdictKind::Present, "{fact} / {same}");
+        assert_eq!(verdict(fact, opposite), VerdictKind::Missing, "{fact} / {opposite}");
+    }
+}
