@@ -42,6 +42,7 @@ const RESERVED: &[Reserved] = &[
         path: CORE,
         modules: &[
             "canonical",
+            "json",
             "rounds",
             "assembly",
             "kept",

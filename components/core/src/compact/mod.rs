@@ -2,8 +2,7 @@
 //!
 //! `facts` collects what must not be lost. `score` says how much each item must be kept (`weigh` its
 //! parts), `duplicate` finds repetitions, `condense` says what remains of an item that is not kept
-//! whole, `label` how often it was repeated, `prepare` and `select` choose until the target is reached, `digest` writes what the removed
-//! items said, `validate` proves that nothing of 100 was lost, `describe` tells what became of all
+//! whole, `label` how often it was repeated, `prepare` and `select` choose until the target is reached, `validate` proves that nothing of 100 was lost, `describe` tells what became of all
 //! items. `summary` compares a summary in other words with the facts.
 //!
 //! # Invariants
@@ -16,7 +15,6 @@
 mod answer;
 mod condense;
 mod describe;
-mod digest;
 mod duplicate;
 mod facts;
 mod label;
@@ -29,7 +27,6 @@ mod summary;
 mod validate;
 mod weigh;
 
-pub(crate) use digest::authorities;
 pub use request::{
     AIM_TOKENS_MAX, Aim, Command, CompactItems, Compaction, Coverage, Digest, DigestLine,
     ExtractFacts, Fate, Finding, Flag, Loss, Outcome, Remainder, Reply, Request, SUMMARY_BYTES_MAX,
@@ -37,7 +34,12 @@ pub use request::{
 };
 pub use summary::{Repair, SummaryCheck, Verdict, VerdictKind, check_summary, repair};
 
-use crate::{Error, extract::extract_all, item::units, tokens::Tokens};
+use crate::{
+    Error,
+    extract::{digest, extract_all},
+    item::units,
+    tokens::Tokens,
+};
 use facts::Facts;
 use score::judge;
 use select::Selection;

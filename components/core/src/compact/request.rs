@@ -12,6 +12,8 @@ use crate::{
     tokens::Tokens,
 };
 
+pub use crate::extract::digest::Section;
+
 /// The share of the window that a compaction aims at, in percent.
 pub const TARGET_PERCENT: u32 = 65;
 /// The most items of a conversation.
@@ -213,19 +215,6 @@ pub struct Remainder {
     pub text: Option<String>,
     /// Its tokens.
     pub tokens: Tokens,
-}
-
-closed_list! {
-    /// A section of a digest, in order.
-    Section "section" {
-        Goal "goal": "Goals and criteria.";
-        Constraints "constraints": "Constraints and preferences.";
-        Decisions "decisions": "Decisions.";
-        Issues "issues": "Issues and open questions.";
-        State "state": "The state of the task.";
-        Modifications "modifications": "Modifications of files.";
-        Learnings "learnings": "Details, failures, patterns, and what was learned.";
-    }
 }
 
 /// What removed items said.

@@ -2,8 +2,8 @@
 //!
 //! A fact is a sentence, line or paragraph of the conversation, in its own words. `marks` is the
 //! table of phrases, `line`, `form` and `scan` read texts, `fact` says what a fact is, `claim` reads what a
-//! sentence says, `supersede` finds facts that a later one replaces, and `value` says which parts of
-//! a statement may be restated.
+//! sentence says, `supersede` finds facts that a later one replaces, `value` says which parts of a
+//! statement may be restated, and `digest` is the document in which a compaction keeps facts.
 //!
 //! # Invariants
 //!
@@ -12,6 +12,7 @@
 //!   in its facts.
 
 pub(crate) mod claim;
+pub(crate) mod digest;
 mod fact;
 mod form;
 pub(crate) mod line;

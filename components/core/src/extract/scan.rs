@@ -9,7 +9,6 @@ use super::{
     marks,
 };
 use crate::{
-    compact,
     count::{narrow, widen},
     digest::sha256,
     item::{Authority, Item, Kind, ListedKind},
@@ -68,7 +67,7 @@ impl<'a> Scan<'a> {
             item: place,
             authority: authority(item),
             is_tool_call: item.kind.as_str() == "tool_call",
-            digest: compact::authorities(item),
+            digest: super::digest::authorities(item),
             counted: (0, 0),
             facts: Vec::new(),
             resolutions: Vec::new(),

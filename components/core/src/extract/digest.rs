@@ -19,15 +19,28 @@
 //!
 //! [`read`] returns the lines that [`write`] was given.
 
-use super::request::Section;
+use super::Class;
 use crate::{
+    closed_list::closed_list,
     digest::sha256,
-    extract::Class,
     item::{Authority, Item, Kind, ListedKind},
 };
 
+closed_list! {
+    /// A section of a digest, in order.
+    Section "section" {
+        Goal "goal": "Goals and criteria.";
+        Constraints "constraints": "Constraints and preferences.";
+        Decisions "decisions": "Decisions.";
+        Issues "issues": "Issues and open questions.";
+        State "state": "The state of the task.";
+        Modifications "modifications": "Modifications of files.";
+        Learnings "learnings": "Details, failures, patterns, and what was learned.";
+    }
+}
+
 /// The first line of every digest.
-pub(super) const HEADING: &str = "# Compacted context";
+pub(crate) const HEADING: &str = "# Compacted context";
 
 /// The titles of the sections, in their order.
 const TITLES: [&str; Section::ALL.len()] = [
@@ -42,21 +55,21 @@ const TITLES: [&str; Section::ALL.len()] = [
 
 /// A line of a digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     /// Its section.
-    pub(super) section: Section,
+    pub(crate) section: Section,
     /// The fact.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
     /// The item and the line in it.
-    pub(super) source: &'a str,
+    pub(crate) source: &'a str,
     /// The authority of the source. A user and an operator are not distinguished when it is read.
-    pub(super) authority: Authority,
+    pub(crate) authority: Authority,
     /// Whether it is never lost.
-    pub(super) is_required: bool,
+    pub(crate) is_required: bool,
 }
 
 /// Returns the section for facts of a class.
-pub(super) fn section(class: Class) -> Section {
+pub(crate) fn section(class: Class) -> Section {
     match class {
         Class::Goal => Section::Goal,
         Class::Constraint | Class::Preference => Section::Constraints,
@@ -75,7 +88,7 @@ pub(super) fn section(class: Class) -> Section {
 }
 
 /// Returns the class that stands for a section of a digest that was read.
-pub(super) fn class(section: Section) -> Class {
+pub(crate) fn class(section: Section) -> Class {
     match section {
         Section::Goal => Class::Goal,
         Section::Constraints => Class::Constraint,
@@ -88,7 +101,7 @@ pub(super) fn class(section: Section) -> Class {
 }
 
 /// Returns the id of the item with a digest document.
-pub(super) fn id(text: &str) -> String {
+pub(crate) fn id(text: &str) -> String {
     let digest = sha256(text);
     let hex = digest.strip_prefix("sha256:").unwrap_or_default();
     ["digest:", hex.get(..12).unwrap_or_default()].concat()
@@ -96,7 +109,7 @@ pub(super) fn id(text: &str) -> String {
 
 /// Returns true if the item is a digest that a compaction wrote. A document of a third party that
 /// looks like one is not, unless its id proves that it is unchanged.
-pub(super) fn is_own(item: &Item) -> bool {
+pub(crate) fn is_own(item: &Item) -> bool {
     let Some(text) = item.text() else { return false };
     item.kind == Kind::Listed(ListedKind::ComputedSummary)
         && text.strip_prefix(HEADING).is_some_and(|it| it.is_empty() || it.starts_with('\n'))
@@ -105,7 +118,7 @@ pub(super) fn is_own(item: &Item) -> bool {
 
 /// Returns for each line of a digest its first byte and the authority of its source, at most that of
 /// a model: a model may have sent it back. Other items have none.
-pub(crate) fn authorities(item: &Item) -> Vec<(usize, Authority)> {
+pub(super) fn authorities(item: &Item) -> Vec<(usize, Authority)> {
     if !is_own(item) {
         return Vec::new();
     }
@@ -114,7 +127,7 @@ pub(crate) fn authorities(item: &Item) -> Vec<(usize, Authority)> {
 }
 
 /// Writes a digest. The lines are in the order of their sections.
-pub(super) fn write(lines: &[Line<'_>]) -> String {
+pub(crate) fn write(lines: &[Line<'_>]) -> String {
     let mut text = HEADING.to_owned();
     let mut last = None;
     for line in lines {
@@ -152,7 +165,7 @@ pub(super) fn write(lines: &[Line<'_>]) -> String {
 }
 
 /// Returns about how many characters a line adds to a digest.
-pub(super) fn chars(line: &Line<'_>) -> u64 {
+pub(crate) fn chars(line: &Line<'_>) -> u64 {
     let mark = if is_marked(line.authority) { line.authority.as_str().len() } else { 0 };
     let count = line.text.chars().count().saturating_add(line.source.len()).saturating_add(mark);
     u64::try_from(count).unwrap_or(u64::MAX).saturating_add(8)
@@ -163,7 +176,7 @@ fn is_marked(authority: Authority) -> bool {
 }
 
 /// Reads a digest: its lines, each with its first byte in `document`. Other text is skipped.
-pub(super) fn read(document: &str) -> Vec<(usize, Line<'_>)> {
+pub(crate) fn read(document: &str) -> Vec<(usize, Line<'_>)> {
     let mut lines = Vec::new();
     let mut section = Section::Learnings;
     let mut start: usize = 0;
