@@ -75,7 +75,7 @@ impl Problem {
             "HANDOFF_NOT_FOUND" => Some("`shared-context handoff list PROJECT` lists the handoffs"),
             "PACKET_NOT_FOUND" => Some(
                 "`shared-context context generate SESSION TASK --for PARTICIPANT` makes one; \
-                 --for names whose packet is meant",
+                 name its participant with --for",
             ),
             "ENVELOPE_NOT_FOUND" => {
                 Some("`shared-context assemble SESSION --keep` keeps one and prints its id")
