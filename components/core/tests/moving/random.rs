@@ -48,7 +48,7 @@ fn any_handoff() -> impl Strategy<Value = HandoffsCommand> {
         3 => parts.prop_map(|(kind, to, sections)| offer(kind, to, sections)),
         2 => id.clone().prop_map(HandoffsCommand::Accept),
         1 => id.clone().prop_map(|id| HandoffsCommand::Decline { id, reason: line("no") }),
-        1 => id.prop_map(|id| HandoffsCommand::Redact { id, reason: line("no") }),
+        1 => id.prop_map(|id| HandoffsCommand::Redact { id, reason: line("a name") }),
     ]
 }
 
