@@ -1,6 +1,6 @@
 //! Errors for requests that cannot be parsed, in words that an agent can act on.
 
-use shared_context_core::{Error, json::plain_syntax};
+use shared_context_core::{Error, syntax::plain_syntax};
 
 use crate::{json::ParseError, nearest::did_you_mean};
 

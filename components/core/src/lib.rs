@@ -67,11 +67,11 @@ pub mod digest;
 pub mod extract;
 pub mod fence;
 pub mod item;
-pub mod json;
 pub mod namespace;
 pub mod portable;
 pub mod prompt;
 pub mod reply;
+pub mod syntax;
 pub mod text;
 pub mod weight;
 

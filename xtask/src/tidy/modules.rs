@@ -42,7 +42,6 @@ const RESERVED: &[Reserved] = &[
         path: CORE,
         modules: &[
             "canonical",
-            "json",
             "rounds",
             "assembly",
             "kept",

@@ -36,7 +36,9 @@ impl<'a> Selection<'a> {
     /// Writes what may remain of each item.
     pub(super) fn prepare_parts(&mut self) {
         for (place, (item, judged)) in self.items.iter().zip(self.judged).enumerate() {
-            if judged.is_call || judged.scored.score == 100 {
+            // A client cannot shorten the arguments of a call.
+            let is_call = judged.is_call || item.kind.as_str() == "tool_call";
+            if is_call || judged.scored.score == 100 {
                 continue;
             }
             let remains = |place: usize| {

@@ -15,7 +15,7 @@ use super::{
     statement::{Origin, Source, Statement},
 };
 use crate::{
-    Error, digest::is_sha256, item::Authority, json::syntax_error, key::Key, tokens::Tokens,
+    Error, digest::is_sha256, item::Authority, key::Key, syntax::syntax_error, tokens::Tokens,
 };
 
 impl Packet {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::path::Step;
-use crate::{Error, canonical, json::syntax_error};
+use crate::{Error, canonical, syntax::syntax_error};
 
 /// The maximum nesting depth of JSON, including the steps of its path.
 pub const DEPTH_MAX: usize = 32;

@@ -14,7 +14,7 @@ use serde::{
 };
 use serde_json::{error::Category, value::RawValue};
 use shared_context_codec::{Failure, parse_whole};
-use shared_context_core::json::syntax_error;
+use shared_context_core::syntax::syntax_error;
 
 /// Members of a body, in the order sent.
 pub(crate) struct Members<'b> {

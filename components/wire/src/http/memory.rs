@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::{Map, Value, value::RawValue};
 use shared_context_codec::{Failure, Reply};
-use shared_context_core::json::syntax_error;
+use shared_context_core::syntax::syntax_error;
 use shared_context_memory_tool::{self as memory_tool, Store};
 
 use super::{

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use shared_context_codec::{
     Failure, actions, did_you_mean, nearest, nearest_action, parse_whole, shorten, unknown_member,
 };
-use shared_context_core::json::plain_syntax;
+use shared_context_core::syntax::plain_syntax;
 
 use super::params::Params;
 use crate::{

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::IgnoredAny};
 use serde_json::{error::Category, value::RawValue};
-use shared_context_core::json::syntax_error;
+use shared_context_core::syntax::syntax_error;
 
 use super::fault::Fault;
 use crate::http::JsonText;

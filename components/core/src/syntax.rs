@@ -1,5 +1,7 @@
 //! Syntax errors of the JSON parser, in words for the sender.
 
+use std::fmt;
+
 /// Returns the words for a syntax error of the JSON parser, which it reports as `problem`. Others
 /// are returned as they are.
 pub fn plain_syntax(problem: &str) -> &str {
@@ -30,10 +32,11 @@ pub fn plain_syntax(problem: &str) -> &str {
     }
 }
 
-/// Describes a syntax error, with its place.
-pub fn syntax_error(error: &serde_json::Error) -> String {
+/// Describes a syntax error of the JSON parser, with its place.
+pub fn syntax_error(error: &dyn fmt::Display) -> String {
     let shown = error.to_string();
-    let problem = shown.split_once(" at line ").map_or(&*shown, |(problem, _)| problem);
-    let (line, column) = (error.line(), error.column());
-    format!("{}, at line {line} column {column}", plain_syntax(problem))
+    match shown.rsplit_once(" at line ") {
+        Some((problem, place)) => format!("{}, at line {place}", plain_syntax(problem)),
+        None => plain_syntax(&shown).to_owned(),
+    }
 }
