@@ -54,19 +54,19 @@ closed_list! {
 pub struct Item {
     /// Its id, unique among the items of a request; for a file its path.
     pub id: String,
-    /// What kind of context it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its text, or a reference to it.
     pub body: Body,
     /// Its size, whether it is inline or not.
     pub tokens: Tokens,
-    /// Where it comes from.
+    /// Its source.
     pub source: Source,
     /// The targets that may see it.
     pub visibility: Visibility,
-    /// When it was written or last modified.
+    /// The time when it was written or last modified.
     pub at: Option<Timestamp>,
-    /// When it expires.
+    /// The time of its expiry.
     pub expires_at: Option<Timestamp>,
     /// Its importance, 1 to 10.
     pub importance: Option<u8>,
@@ -106,7 +106,7 @@ pub struct Source {
     pub selectors: Vec<String>,
     /// The digest that the client says the text has.
     pub digest: Option<String>,
-    /// How far the source can be trusted.
+    /// The authority of the source: how far it can be trusted.
     pub authority: Authority,
     /// The item's ids in other systems: the system, and the id there.
     pub native_ids: Vec<(String, String)>,
@@ -266,7 +266,7 @@ pub fn check_all(items: &[Item]) -> Result<(), Error> {
     check_up_to(items, ITEMS_MAX)
 }
 
-/// Validates the items of one request as [`check_all`] does, with a limit of its own.
+/// Validates the items of one request as [`check_all`] does, with the limit `max`.
 pub(crate) fn check_up_to(items: &[Item], max: u32) -> Result<(), Error> {
     if !u32::try_from(items.len()).is_ok_and(|it| it <= max) {
         return Err(Error::malformed(format!(

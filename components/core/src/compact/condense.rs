@@ -1,4 +1,5 @@
-//! What remains of an item that is not kept whole: lines and words of its own, or a placeholder.
+//! Condensed items: the lines and words that an item keeps if it is not kept whole, or a
+//! placeholder.
 
 use super::{facts::Fact, weigh::is_of_user};
 use crate::{
@@ -20,7 +21,7 @@ const CLEARED_TOKENS_MIN: u32 = 60;
 /// The fewest lines of a log.
 const LOG_LINES_MIN: usize = 6;
 
-/// What acknowledgements begin with.
+/// The first words of acknowledgements.
 const ACKNOWLEDGEMENTS: [&str; 24] = [
     "ok",
     "okay",
@@ -48,7 +49,7 @@ const ACKNOWLEDGEMENTS: [&str; 24] = [
     "wow",
 ];
 
-/// Why an item is of little use.
+/// The reason why an item is of little use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Noise {
     /// An acknowledgement.
@@ -203,7 +204,7 @@ fn grouped(tokens: Tokens) -> String {
 /// Words of a line with the place of what was built.
 const BUILT_AT: [&str; 8] =
     ["artifact", "output", "built", "wrote", "written", "->", "→", "finished"];
-/// What says that a build succeeded.
+/// Texts that report a successful build.
 const BUILT: [&str; 6] = [
     "build completed",
     "build succeeded",
@@ -212,7 +213,7 @@ const BUILT: [&str; 6] = [
     "compiled successfully",
     "build finished",
 ];
-/// What says that something was saved.
+/// Texts that report that something was saved.
 const SAVED: [&str; 6] = [
     "saved successfully",
     "successfully saved",
@@ -221,7 +222,7 @@ const SAVED: [&str; 6] = [
     "updated successfully",
     "created successfully",
 ];
-/// What an error line or a root cause has.
+/// Words in the line of an error or of a root cause.
 const ERRORS: [&str; 8] =
     ["error", "exception", "panicked", "root cause", "caused by", "fatal", "failed", "traceback:"];
 

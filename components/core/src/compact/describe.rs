@@ -1,4 +1,4 @@
-//! Describes a selection: what became of each item, what is left, and what was lost.
+//! Describes a selection: the outcome of each item, what remains, and what was lost.
 
 use super::{
     digest,
@@ -133,7 +133,7 @@ fn lines(facts: &Facts<'_>, chosen: &Selection<'_>) -> Vec<DigestLine> {
         .collect()
 }
 
-/// Counts a conversation. `is_there` tells which groups of facts it has.
+/// Counts a conversation. `is_there` returns true for each group of facts that it has.
 fn snapshot(
     facts: &Facts<'_>,
     tokens: u64,

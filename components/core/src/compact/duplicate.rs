@@ -17,7 +17,7 @@ pub(super) enum Duplicate {
     Earlier(usize),
 }
 
-/// Returns for each item whether a later one makes it superfluous.
+/// Returns for each item the reason why a later one makes it superfluous, if one does.
 ///
 /// Outputs of programs are repetitions if they are alike. What somebody said is one only if every
 /// byte is the same: a date or a capital may be what matters.

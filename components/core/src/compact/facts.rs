@@ -46,7 +46,7 @@ pub(super) struct Fact<'a> {
     pub(super) authority: Authority,
     /// The severity of an issue.
     pub(super) severity: Option<Severity>,
-    /// Whether its author is named.
+    /// True if its author is named.
     pub(super) has_author: bool,
     /// The number of its group.
     pub(super) group: usize,
@@ -116,7 +116,7 @@ impl<'a> Facts<'a> {
         self.all.get(range).unwrap_or_default()
     }
 
-    /// Returns the fact that stands for a group.
+    /// Returns the fact that represents a group.
     pub(super) fn of_group(&self, group: usize) -> Option<&Fact<'a>> {
         self.all.get(*self.groups.get(group)?)
     }
@@ -156,7 +156,7 @@ impl<'a> Facts<'a> {
         extraction: &Extraction,
     ) {
         let document = item.text().unwrap_or_default();
-        // The lines of a document that somebody may have changed have no more authority than it.
+        // A digest that was possibly edited gives its lines no more authority than it has itself.
         let is_proven = digest::id(document) == item.id;
         let least = if is_proven { Authority::User } else { item.source.authority };
         for (start, line) in digest::read(document) {
@@ -219,7 +219,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Numbers the groups. Facts that must be kept stand for their group before others.
+    /// Numbers the groups. A fact that must be kept represents its group before any other.
     fn group(&mut self) {
         let mut known: BTreeMap<&str, usize> = BTreeMap::new();
         for (place, fact) in self.all.iter_mut().enumerate() {

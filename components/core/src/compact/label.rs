@@ -25,22 +25,22 @@ const RESULTS: &str = "Results";
 struct Line<'a> {
     /// The label, such as `[Search 1]` or `[Searches 1-2]`.
     label: Option<Label<'a>>,
-    /// What follows the label, without the mark of a repetition.
+    /// The text after the label, without the mark of a repetition.
     behind: &'a str,
-    /// How often the output was seen, and whether it was the same each time.
+    /// The number of times the output was seen, and true if it was the same each time.
     seen: Seen,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Label<'a> {
     name: &'a str,
-    /// Whether the name is of several.
+    /// True if the name is a plural.
     is_plural: bool,
     first: &'a str,
     last: &'a str,
 }
 
-/// How often an output was seen, and whether it was the same each time.
+/// The number of times an output was seen, and true if it was the same each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     times: u32,
@@ -50,8 +50,8 @@ struct Seen {
 impl Seen {
     const ONCE: Self = Self { times: 1, is_unchanged: true };
 
-    /// Returns what is known after another output of the same kind. `is_same` tells whether both say
-    /// the same.
+    /// Returns the count after another output of the same kind. `is_same` is true if both outputs
+    /// say the same.
     fn and(self, other: Self, is_same: bool) -> Self {
         Self {
             times: self.times.saturating_add(other.times),
@@ -75,7 +75,7 @@ struct Repeated<'a> {
 }
 
 impl<'a> Repeated<'a> {
-    /// Begins with the oldest output. `is_same` tells whether the later one says the same.
+    /// Begins with the oldest output. `is_same` is true if the later one says the same.
     fn new(oldest: &'a str, is_same: bool) -> Self {
         let line = Line::read(oldest);
         Self {

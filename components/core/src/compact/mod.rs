@@ -1,4 +1,5 @@
-//! Compaction: makes a conversation fit, in its own words, and tells what it lost (spec 17.2).
+//! Compaction: makes a conversation fit by shortening it in its own words, and reports what was
+//! lost (spec 17.2).
 //!
 //! `facts` collects what must not be lost. `score` says how much each item must be kept (`weigh` its
 //! parts), `duplicate` finds repetitions, `condense` says what remains of an item that is not kept
@@ -44,7 +45,7 @@ use facts::Facts;
 use score::judge;
 use select::Selection;
 
-/// How often a selection is corrected before all that may go is removed.
+/// The most corrections of a selection before everything that may go is removed.
 const ATTEMPTS: u32 = 6;
 /// This part of the target, a fiftieth, is for facts below 100 of items that go.
 const FACTS_SHARE: u64 = 50;

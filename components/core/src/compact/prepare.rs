@@ -7,10 +7,10 @@ use super::{
 };
 use crate::order::sorted;
 
-/// How much later than a placeholder is written it may be removed, in points of the score.
+/// The score of a placeholder is that of its item plus these points, so it is removed later.
 const PLACEHOLDER_POINTS: u8 = 20;
 
-/// When a step is taken.
+/// The phase in which a step is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
     /// Repetitions and earlier versions.
@@ -19,7 +19,7 @@ pub(super) enum Phase {
     Low,
     /// Items of 31 to 99.
     Middle,
-    /// What remains of items.
+    /// The remainders of items.
     Remains,
 }
 

@@ -24,14 +24,14 @@ pub const AIM_TOKENS_MAX: Tokens = Tokens(10_000_000);
 pub const SUMMARY_BYTES_MAX: usize = 1 << 20;
 
 closed_list! {
-    /// How the parts of a score are weighted.
+    /// The weights of the parts of a score.
     Weighting "weighting" {
         Default "default": "Recency 30, references 20, relevance 30, density 20.";
         Dense "dense": "Recency 10, references 20, relevance 30, density 40.";
     }
 }
 
-/// What a compaction aims at.
+/// The target of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aim {
     /// 65 % of a window of this size.
@@ -58,7 +58,7 @@ pub enum Command {
 pub struct ExtractFacts {
     /// The conversation.
     pub items: Vec<Item>,
-    /// Where to begin.
+    /// The position to begin at.
     pub from: Position,
 }
 
@@ -71,13 +71,13 @@ pub struct CompactItems {
     pub uncounted: Vec<usize>,
     /// The task at hand.
     pub task: String,
-    /// What is aimed at.
+    /// The target.
     pub aim: Aim,
-    /// How scores are weighted.
+    /// The weights of the parts of a score.
     pub weighting: Weighting,
-    /// Whether only the plan is returned, without texts.
+    /// True if only the plan is returned, without texts.
     pub is_dry_run: bool,
-    /// Whether an envelope of the compaction is kept.
+    /// True if an envelope of the compaction is kept.
     pub keeps: bool,
 }
 
@@ -97,11 +97,11 @@ pub struct SummaryRequest {
 pub struct Request<'a> {
     /// The conversation, in its order.
     pub items: &'a [Item],
-    /// The task at hand; empty if there is none.
+    /// The task at hand; empty without one.
     pub task: &'a str,
-    /// What is aimed at.
+    /// The target.
     pub aim: Aim,
-    /// How scores are weighted.
+    /// The weights of the parts of a score.
     pub weighting: Weighting,
 }
 
@@ -121,7 +121,7 @@ pub enum Reply {
         compaction: Box<Compaction>,
         /// The conversation, as it was sent.
         items: Vec<Item>,
-        /// Whether texts are left out.
+        /// True if texts are left out.
         is_dry_run: bool,
         /// The number of its envelope, if it is kept.
         envelope: Option<u64>,
@@ -144,7 +144,7 @@ pub enum Reply {
 pub enum Outcome {
     /// The conversation fits now.
     Compacted(Box<Compaction>),
-    /// What must be kept is over the target alone.
+    /// The part that must be kept already exceeds the target.
     Unreachable {
         /// The target.
         target: Tokens,
@@ -169,7 +169,7 @@ pub struct Snapshot {
 }
 
 closed_list! {
-    /// What became of an item.
+    /// The outcome of an item in a compaction.
     Fate "fate" {
         Kept "kept": "It is kept whole.";
         Condensed "condensed": "It is replaced by a part of it, a placeholder, or all with a label.";
@@ -181,26 +181,27 @@ closed_list! {
 /// The parts of a score, each 0 to 100 percent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScoreParts {
-    /// How late in the conversation it is.
+    /// The position in the conversation: later items have more.
     pub recency: u8,
-    /// How often it is referred to.
+    /// The number of later references to it, as a rank.
     pub references: u8,
-    /// How relevant it is for the task.
+    /// Its relevance for the task.
     pub relevance: u8,
-    /// How many names, numbers and ids it has for its length.
+    /// The number of names, numbers and ids for its length, as a rank.
     pub density: u8,
 }
 
-/// What became of one item, and why.
+/// The score and the outcome of one item, and the reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scored {
     /// The score, 0 to 100.
     pub score: u8,
     /// Its parts, for a score of 31 to 99 that no rule decided.
     pub parts: Option<ScoreParts>,
-    /// Why: the class that decided the score, such as `noise`, or a rule such as `last_user_message`.
+    /// The reason: the class that decided the score, such as `noise`, or a rule such as
+    /// `last_user_message`.
     pub rule: &'static str,
-    /// What became of it.
+    /// Its outcome.
     pub fate: Fate,
     /// The item that it repeats.
     pub repeats: Option<usize>,
@@ -245,18 +246,18 @@ pub struct DigestLine {
     pub item: usize,
 }
 
-/// How much of a class was lost.
+/// The loss of facts of one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
     /// The class.
     pub class: Class,
-    /// How many of its facts the conversation had.
+    /// The number of its facts in the conversation.
     pub before: u32,
-    /// How many of them are in the result.
+    /// The number of them in the result.
     pub after: u32,
 }
 
-/// How much of the conversation the result covers.
+/// The share of the conversation that the result covers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Items that are kept whole.
@@ -281,9 +282,9 @@ closed_list! {
 /// A point of the checklist, with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What is checked, such as `decisions`.
+    /// The subject of the check, such as `decisions`.
     pub check: &'static str,
-    /// Whether it holds.
+    /// True if the check succeeded.
     pub holds: bool,
     /// The evidence, such as `12 of 12 decisions`.
     pub evidence: String,
@@ -298,17 +299,17 @@ pub struct Compaction {
     pub before: Snapshot,
     /// After.
     pub after: Snapshot,
-    /// What became of each item, in their order.
+    /// The score and the outcome of each item, in their order.
     pub scored: Vec<Scored>,
     /// The items of the result, in their order.
     pub remainders: Vec<Remainder>,
-    /// What removed items said; `None` if nothing is to be said.
+    /// The facts of removed items; `None` without such facts.
     pub digest: Option<Digest>,
     /// Before which remainder the digest belongs.
     pub digest_before: usize,
-    /// How much of each class was lost; classes without a loss are left out.
+    /// The losses of each class; classes without a loss are left out.
     pub losses: Vec<Loss>,
-    /// How much is covered.
+    /// The share of the conversation that is covered.
     pub coverage: Coverage,
     /// The checklist.
     pub findings: Vec<Finding>,

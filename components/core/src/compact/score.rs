@@ -1,4 +1,5 @@
-//! How much each item must be kept: 100 always, 31 to 99 rather, 0 to 30 not (decision 37).
+//! Scores the importance of each item: 100 is always kept, 31 to 99 rather, 0 to 30 not (decision
+//! 37).
 
 use super::{
     condense::{self, Noise, is_output},
@@ -23,21 +24,21 @@ const EARLIER_VERSION: u8 = 8;
 const SUPERSEDED: u8 = 15;
 /// The share of its text that must be replaced, in percent.
 const SUPERSEDED_PERCENT: usize = 70;
-/// How many items at the end are too recent to be noise: somebody may need them whole.
+/// The number of items at the end that are never noise: they may still be needed whole.
 const RECENT: usize = 2;
 /// An answer with at most this many words is understood only with its question.
 const SHORT_ANSWER_WORDS: usize = 12;
 
-/// What is known of an item before anything is chosen.
+/// The facts about an item that a selection is based on.
 #[derive(Debug)]
 pub(super) struct Judgement {
     /// The score and its reason.
     pub(super) scored: Scored,
-    /// Why it is of little use.
+    /// The reason why it is of little use.
     pub(super) noise: Option<Noise>,
-    /// What makes it superfluous.
+    /// The reason why it is superfluous.
     pub(super) duplicate: Option<Duplicate>,
-    /// Whether it is the call of a tool, which has the score of its result.
+    /// True if it is the call of a tool, which has the score of its result.
     pub(super) is_call: bool,
 }
 

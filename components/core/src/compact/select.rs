@@ -30,20 +30,20 @@ use crate::{
 const HEADINGS_CHARS: u64 = 110;
 /// The share of the goal that facts below 100 may take in the digest, in percent.
 const OPTIONAL_PERCENT: u64 = 5;
-/// How often labels are written until the steps that they make due are taken.
+/// The most rounds of writing labels and taking the steps that they make due.
 const LABELLINGS: u32 = 4;
-/// What is chosen for an item.
+/// The choice for an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
     /// It is kept whole, with a label if its repetitions are gone.
     Whole,
     /// A part of it is kept.
     Part,
-    /// It goes.
+    /// It is removed.
     Gone,
 }
 
-/// What remains of an item.
+/// The remainder of an item.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) text: String,
@@ -66,7 +66,8 @@ pub(super) struct Selection<'a> {
     pub(super) labels: Vec<Option<Part>>,
     /// The items that have a label, or would have one if it saved something.
     pub(super) marked: BTreeSet<usize>,
-    /// For each item, whether it says the same as the one that it repeats, once somebody asked.
+    /// For each item, true if it says the same as the item that it repeats; `None` until it was
+    /// compared.
     pub(super) same: Vec<Option<bool>>,
     choices: Vec<Choice>,
     /// For each group of facts, how many items of the result have its text.

@@ -1,4 +1,4 @@
-//! What a fact states, and whether some sentences state the same.
+//! The statement of a fact, and the comparison of sentences with it.
 
 use crate::{
     extract::{
@@ -8,7 +8,7 @@ use crate::{
     text::words::Reader,
 };
 
-/// Where the statement of a fact ends: its reasons need not be repeated.
+/// The words at which the statement of a fact ends: a summary need not repeat its reasons.
 const REASONS: [&str; 5] = [" because ", " since ", " due to ", " so that ", " in order to "];
 /// What negates the words before it, or follows such a negation.
 const BEHIND: [&str; 8] = [
@@ -32,7 +32,7 @@ pub(super) struct Claim {
     pub(super) negates: bool,
 }
 
-/// How well some sentences match a claim.
+/// The degree to which some sentences match a claim.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Match {
     pub(super) is_present: bool,

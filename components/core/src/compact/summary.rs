@@ -1,5 +1,5 @@
-//! Checks a summary that somebody wrote in their own words: which preserved facts it has, which it
-//! lacks, and which it has with an older value (spec 17.4).
+//! Checks a summary that somebody wrote in their own words: which preserved facts it has, which are
+//! missing, and which it has with an older value (spec 17.4).
 //!
 //! A summary has a fact if one of its sentences has all numbers, ids and names of the fact's
 //! statement, enough of its other words, and the same negation and bound. What follows `because`, and
@@ -27,7 +27,7 @@ use crate::{
     tokens::Tokens,
 };
 
-/// With how many sentences a fact is compared.
+/// The most sentences that a fact is compared with.
 const SENTENCES_COMPARED: usize = 12;
 /// A word in more sentences than this finds none.
 const OCCURRENCES_MAX: usize = 256;
@@ -37,7 +37,7 @@ const LACKS_MAX: usize = 8;
 const HEADING: &str = "## Facts that the summary lacked";
 
 closed_list! {
-    /// What a summary says of a fact.
+    /// The result of looking for a fact in a summary.
     VerdictKind "verdict" {
         Present "present": "The summary has the fact.";
         Missing "missing": "The summary does not have the fact.";
@@ -45,12 +45,12 @@ closed_list! {
     }
 }
 
-/// What a summary says of one fact.
+/// The result of looking for one fact in a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// The place of the fact in the list of facts.
     pub fact: usize,
-    /// What the summary says.
+    /// The kind of result.
     pub kind: VerdictKind,
     /// The line of the summary that comes closest, from 0.
     pub line: Option<u32>,
@@ -132,7 +132,7 @@ pub fn repair(
     let mut chosen = Vec::new();
     let mut last = "";
     for (place, line) in lines.iter().copied() {
-        // A sentence of a paragraph that is there already costs nothing.
+        // A sentence of a paragraph that was appended already costs nothing.
         if last.contains(line) {
             chosen.push((place, ""));
             continue;
@@ -249,8 +249,8 @@ impl<'a> Summary<'a> {
     fn of_claim(&self, fact: usize, claim: &Claim, earlier: &[Claim]) -> Verdict {
         let mut best: Option<(Match, usize)> = None;
         for place in self.candidates(claim) {
-            // Sentences of one line may tell a fact together; of several lines only one that has
-            // several sentences itself.
+            // Several sentences of one line may state a fact together. Of several lines, only one
+            // that has several sentences itself.
             for length in 1..=claim.sentences.max(2) {
                 let window = self.window(place, length, claim.sentences > 1);
                 let found = claim.compare(&window);

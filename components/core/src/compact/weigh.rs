@@ -4,9 +4,9 @@
 //! References and density are ranks among the items, so that they use the whole range whatever the
 //! conversation is about: 100 for the best item, 0 for the worst.
 //!
-//! - References: how many rare words of the item occur again later.
-//! - Density: what the item says first and nobody said before, numbers, dates, names, what somebody
-//!   says of themselves, for its length. An answer counts more, a question less.
+//! - References: the number of rare words of the item that occur again later.
+//! - Density: words that no earlier item has, numbers, dates, names, and what
+//!   people say about themselves, for its length. An answer counts more, a question less.
 
 use super::request::{Request, ScoreParts, Weighting};
 use crate::{
@@ -63,7 +63,7 @@ const SAID_TOKENS_MAX: u32 = 1_000;
 /// The least share of what is missing to 100 that the words of a user get, in percent.
 const USER_BONUS_MIN: u64 = 25;
 
-/// What a text has, by counts.
+/// The counts of a text.
 #[derive(Debug, Default, Clone, Copy)]
 struct Counts {
     words: u64,

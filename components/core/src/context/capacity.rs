@@ -1,4 +1,4 @@
-//! How full a window is: the capacity level with what it demands, the triggers that are due, and
+//! The capacity of a window: its level with the actions it demands, the triggers that are due, and
 //! the error of an estimate (spec 16.5, 16.6, 16.7).
 
 use std::cmp::Ordering;
@@ -25,7 +25,7 @@ pub const OPERATIONS_MAX: u32 = 50;
 const ESTIMATE_ERROR_PERCENT_MAX: u64 = 10;
 
 closed_list! {
-    /// How full a window is.
+    /// The capacity level of a window.
     Level "level" {
         Green "green": "Normal operation.";
         Yellow "yellow": "Plan compaction within 10 operations.";
@@ -94,7 +94,7 @@ impl Trigger {
     }
 }
 
-/// What a client reports about its window.
+/// The state of a window, as its client reports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a member of the request")]
 pub struct Situation {
@@ -108,7 +108,7 @@ pub struct Situation {
     pub has_planned: bool,
     /// True if the work is about to be handed over.
     pub is_handoff: bool,
-    /// True if somebody asked for compaction.
+    /// True if a compaction was requested.
     pub is_asked: bool,
     /// True if the model has become slower or worse.
     pub is_degraded: bool,

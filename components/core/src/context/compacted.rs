@@ -1,4 +1,4 @@
-//! The envelope of a compaction: what was compacted, what became of it, and what is left, as a JSON
+//! The envelope of a compaction: its input, the outcome of each item and the result, as a JSON
 //! document that others can check (spec 17.5).
 //!
 //! It is in canonical form (RFC 8785), with the digests of all texts and no text. The texts of the
@@ -21,7 +21,7 @@ use crate::{
 /// The name of the format of envelopes of compactions.
 pub const COMPACTION_FORMAT: &str = "shared-context/compaction/1";
 
-/// Whose envelope it is.
+/// The id and the owner of the envelope of a compaction.
 #[derive(Debug, Clone, Copy)]
 pub struct CompactionHeading<'a> {
     /// Its number.
@@ -30,7 +30,7 @@ pub struct CompactionHeading<'a> {
     pub session: &'a SessionId,
     /// The participant that asked for it.
     pub created_by: &'a Participant,
-    /// When it was asked for.
+    /// The time of the request.
     pub now: Timestamp,
 }
 

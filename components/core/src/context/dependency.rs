@@ -1,4 +1,4 @@
-//! How items depend on those that are being worked on (spec 16.8).
+//! Dependencies between items and those that are being worked on (spec 16.8).
 
 use std::collections::BTreeMap;
 

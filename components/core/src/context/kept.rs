@@ -1,4 +1,4 @@
-//! What a session keeps of the context pipeline: envelopes, injections, missing context
+//! The records of the context pipeline that a session keeps: envelopes, injections, missing context
 //! (spec 16.13, 16.14).
 
 use serde_json::Value;
@@ -106,11 +106,11 @@ pub struct KeptEnvelope {
     pub created_by: Participant,
     /// The envelope as canonical JSON. It never changes, so its digest stays.
     pub head: String,
-    /// What stands before the parts.
+    /// The text before the parts.
     pub open: String,
     /// The parts of the text, in order.
     pub parts: Vec<Part>,
-    /// What stands after the parts.
+    /// The text after the parts.
     pub close: String,
 }
 
@@ -121,11 +121,11 @@ pub struct Part {
     pub item: Option<String>,
     /// The digest of its text, which a redaction keeps.
     pub digest: String,
-    /// What stands before its text.
+    /// The text before its text.
     pub before: String,
     /// Its text.
     pub content: Content,
-    /// What stands after its text.
+    /// The text after its text.
     pub after: String,
     /// The entry that the text was the value of.
     pub entry: Option<(Key, Revision)>,
@@ -157,26 +157,26 @@ pub struct Injection {
     pub place: Place,
     /// The target that saw it.
     pub target: Target,
-    /// When it was recorded.
+    /// The time of the record.
     pub at: Timestamp,
-    /// Who recorded it.
+    /// The participant that recorded it.
     pub by: Participant,
 }
 
-/// Context that somebody lacks.
+/// Context that a participant lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     /// Its id.
     pub id: KeptId,
-    /// What kind it is.
+    /// Its kind.
     pub kind: MissingKind,
-    /// What is missing.
+    /// A description of the missing context.
     pub text: String,
     /// The envelope in which it is missing.
     pub envelope: Option<KeptId>,
-    /// When it was reported.
+    /// The time of the report.
     pub at: Timestamp,
-    /// Who reported it.
+    /// The participant that reported it.
     pub by: Participant,
     /// The answer, once there is one.
     pub answer: Option<Answer>,
@@ -187,9 +187,9 @@ pub struct Missing {
 pub struct Answer {
     /// The answer.
     pub text: String,
-    /// When it was given.
+    /// The time of the answer.
     pub at: Timestamp,
-    /// Who gave it.
+    /// The participant that answered.
     pub by: Participant,
 }
 

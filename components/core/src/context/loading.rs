@@ -85,14 +85,14 @@ impl Loader {
     }
 }
 
-/// What orders an item among others.
+/// The attributes that order an item among others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing<'a> {
     /// Its score, 0 to 100.
     pub score: u8,
     /// Its relevance to the task by words.
     pub relevance: Share,
-    /// When it was last modified.
+    /// The time of its last modification.
     pub at: Option<Timestamp>,
     /// Its id.
     pub id: &'a str,

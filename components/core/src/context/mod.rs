@@ -1,4 +1,4 @@
-//! What an agent is shown: the plan of its context window, the scores of items, assemblies, and the
+//! The context pipeline: the plan of a context window, the scores of items, assemblies, and the
 //! working memory as text (spec 16).
 //!
 //! Everything here is a function of its arguments, except for `rows`: the stored form of what a

@@ -51,13 +51,13 @@ impl Part {
 /// A value for each part of a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Parts<T> {
-    /// That of the instructions and the knowledge.
+    /// The value for the instructions and the knowledge.
     pub knowledge: T,
-    /// That of the task.
+    /// The value for the task.
     pub active: T,
-    /// That of the session's memory.
+    /// The value for the session's memory.
     pub session_memory: T,
-    /// That of the free space.
+    /// The value for the free space.
     pub buffer: T,
 }
 
@@ -106,7 +106,7 @@ impl Default for Allocation {
     }
 }
 
-/// How the active part is used (spec 16.4).
+/// The division of the active part of a window (spec 16.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActiveUse {
     /// The tokens that loading may fill: 70 %.

@@ -28,11 +28,11 @@ pub const CONTEXT_TOKENS_DEFAULT: Tokens = Tokens(2_000);
 const NAMED_MAX: usize = 10;
 /// The most entries that did not fit that the reply names.
 const LISTED_MAX: usize = 100;
-/// What is kept free for naming entries that did not fit.
+/// The tokens that are reserved for the names of entries that did not fit.
 const FOOTER_TOKENS: u32 = 40;
-/// How many entries are tried as the first one, so that a large store does not take long.
+/// The most entries that are tried as the first one, so that a large store does not take long.
 const ATTEMPTS_MAX: u32 = 32;
-/// What two fences and the line breaks around them cost.
+/// The cost of two fences and the line breaks around them.
 const FENCE_TOKENS: u32 = 5;
 
 const HEADER: &str =
@@ -51,7 +51,7 @@ pub struct RenderedContext {
     pub keys: Vec<Key>,
     /// The first keys that did not fit, and the sizes of their values.
     pub left_out: Vec<(Key, Tokens)>,
-    /// How many keys did not fit.
+    /// The number of keys that did not fit.
     pub left_out_count: usize,
 }
 

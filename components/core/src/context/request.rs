@@ -48,15 +48,15 @@ pub struct AssembleContext {
     pub items: Vec<Item>,
     /// The places of those whose tokens the session counts.
     pub uncounted: Vec<usize>,
-    /// Which entries of the session are candidates, too.
+    /// The entries of the session that are candidates, too.
     pub entries: Option<KeyPattern>,
-    /// Whether the state of the last round is a candidate, too.
+    /// True if the state of the last round is a candidate, too.
     pub has_round_state: bool,
     /// The rules.
     pub rules: Rules,
     /// The previous envelope.
     pub previous: Option<KeptId>,
-    /// Whether the envelope is kept.
+    /// True if the envelope is kept.
     pub keeps: bool,
 }
 
@@ -76,7 +76,7 @@ pub struct RecordInjection {
 pub struct ReportMissing {
     /// The kind.
     pub kind: MissingKind,
-    /// What is missing.
+    /// A description of the missing context.
     pub text: String,
     /// The envelope in which it is missing.
     pub envelope: Option<KeptId>,
@@ -85,7 +85,7 @@ pub struct ReportMissing {
 /// An answer to missing context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerMissing {
-    /// What is answered.
+    /// The missing context that is answered.
     pub missing: KeptId,
     /// The answer.
     pub answer: String,
@@ -114,7 +114,7 @@ impl AssembleContext {
 pub struct PlanWindow {
     /// The plan.
     plan: WindowPlan,
-    /// What the client reports about its window.
+    /// The state of the window, as the client reports it.
     situation: Situation,
     /// A text whose estimate is compared with its exact count.
     sample: Option<Sample>,
@@ -179,7 +179,7 @@ pub struct EnvelopeRead {
 pub struct MissingList {
     /// The missing context.
     pub missing: Vec<Missing>,
-    /// How much of it is open.
+    /// The number of reports that are open.
     pub open: u32,
 }
 
@@ -190,7 +190,7 @@ pub struct PlannedWindow {
     pub plan: WindowPlan,
     /// The tokens in the window.
     pub used: Tokens,
-    /// How full it is.
+    /// The capacity level of the window.
     pub level: Level,
     /// The reasons to compact that are due.
     pub due: Vec<Trigger>,

@@ -38,7 +38,7 @@ pub struct Facts {
     pub has_open_issues: bool,
     /// The number of operations since it was modified; 1 for the last operation.
     pub operations_ago: Option<u32>,
-    /// When it was last modified.
+    /// The time of its last modification.
     pub modified_at: Option<Timestamp>,
     /// Its relation to the active items.
     pub dependency: Dependency,

@@ -1,4 +1,4 @@
-//! What a session keeps of the context pipeline, read from its bucket (spec 16.13, 16.14).
+//! Reads the records of the context pipeline from a session's bucket (spec 16.13, 16.14).
 //!
 //! The decisions and the commits are in `session`.
 

@@ -1,5 +1,5 @@
-//! Claims: what a sentence says, as far as it can be compared without understanding it: its
-//! numbers, ids and names, its other words, whether it negates, and which way a bound goes.
+//! Claims: the parts of a sentence that can be compared without understanding it. They are its
+//! numbers, ids and names, its other words, its negation, and the direction of a bound.
 
 use crate::{
     count::narrow,
@@ -44,7 +44,7 @@ const NEGATIONS: &[&str] = &[
     "rejected",
     "disabled",
 ];
-/// What bounds from above, and from below.
+/// Words for an upper bound, and words for a lower one.
 const AT_MOST: &[&str] =
     &["most", "maximum", "max", "below", "under", "within", "upto", "fewer", "less"];
 const AT_LEAST: &[&str] =
@@ -94,7 +94,7 @@ const NUMERALS: [&str; 13] = [
     "eleven", "twelve",
 ];
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     /// A number, an id, a path, a name in code, a proper name.
@@ -116,7 +116,7 @@ pub(crate) enum TokenKind {
 pub(crate) struct Token {
     /// The word in lower case; a number without separators.
     pub(crate) form: String,
-    /// What it is.
+    /// Its kind.
     pub(crate) kind: TokenKind,
     /// Its stem; 0 for a word that says nothing about the subject.
     pub(crate) stem: Word,
@@ -342,7 +342,7 @@ fn function_word(lower: &str) -> Option<TokenKind> {
     }
 }
 
-/// Which way a number is bounded.
+/// The direction of a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bound {
     AtMost,

@@ -1,4 +1,4 @@
-//! Facts: what is extracted, and where it stands.
+//! Facts: what is extracted, and its place in the conversation.
 
 use crate::{closed_list::closed_list, item::Authority};
 
@@ -24,7 +24,7 @@ closed_list! {
 }
 
 closed_list! {
-    /// How severe an issue is.
+    /// The severity of an issue.
     Severity "severity" {
         Critical "critical": "Nothing works without a solution.";
         High "high": "Much does not work.";
@@ -34,7 +34,7 @@ closed_list! {
 }
 
 closed_list! {
-    /// Whether a fact still holds.
+    /// The status of a fact.
     Status "status" {
         Open "open": "It holds, or is still to be done.";
         Resolved "resolved": "It is done: the issue is fixed, the question is answered.";
@@ -51,7 +51,7 @@ pub struct Position {
     pub line: u32,
 }
 
-/// Where a fact stands.
+/// The place of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The place of the item, from 0.
@@ -82,11 +82,11 @@ pub struct Detail {
 pub struct Fact {
     /// Its class.
     pub class: Class,
-    /// How much it must be kept: 100 always, 31 to 99 rather, 0 to 30 not.
+    /// Its importance: 100 is always kept, 31 to 99 rather, 0 to 30 not.
     pub score: u8,
     /// Its text, byte for byte a part of the item's text.
     pub text: String,
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
     /// The labelled parts of its text.
     pub details: Vec<Detail>,
@@ -94,11 +94,11 @@ pub struct Fact {
     pub id: Option<String>,
     /// The severity of an issue.
     pub severity: Option<Severity>,
-    /// Whether it still holds.
+    /// Its status.
     pub status: Status,
     /// The time that is written before it, as it is written.
     pub said_at: Option<String>,
-    /// Who is named as its author: the label `Agent`, or the name of the speaker.
+    /// The named author: the label `Agent`, or the name of the speaker.
     pub made_by: Option<String>,
     /// The authority of its item.
     pub authority: Authority,
@@ -122,6 +122,6 @@ pub struct Extraction {
     pub facts: Vec<Fact>,
     /// The number of lines that were read.
     pub lines: u32,
-    /// Where to go on, if a limit was reached.
+    /// The position to go on from, if a limit was reached.
     pub next: Option<Position>,
 }

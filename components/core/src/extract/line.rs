@@ -25,8 +25,8 @@ pub(crate) struct Line<'a> {
 /// The longest name of a speaker, in bytes.
 const SPEAKER_BYTES_MAX: usize = 40;
 
-/// Reads what stands before the first word: bullets, numbers, bold marks, a time, a speaker.
-/// `is_label` tells labels such as `Decision` from speakers.
+/// Reads the start of a line, before its first word: bullets, numbers, bold marks, a time, a
+/// speaker. `is_label` distinguishes labels such as `Decision` from speakers.
 pub(crate) fn head(line: &str, is_label: impl Fn(&str) -> bool) -> Head<'_> {
     let mut head = Head::default();
     let mut rest = skip_bullet(line);
@@ -97,11 +97,11 @@ pub(crate) fn lines(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
-/// The longest run of signs by which fences are told apart.
+/// The most characters by which fences are distinguished.
 const FENCE_SIGNS_MAX: usize = 16;
 
-/// Returns true for each line that is within a fence of code, or is one. A fence ends at a line of
-/// only the same signs, at least as many. A fence that nothing closes is none.
+/// Returns true for each line that is a fence of code or within one. A fence is closed by a line of
+/// only the same characters, at least as many. A fence that is never closed does not count.
 fn fenced(text: &str) -> Vec<bool> {
     if !text.contains("```") && !text.contains("~~~") {
         return Vec::new();

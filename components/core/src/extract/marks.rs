@@ -38,7 +38,7 @@ const LABELS: &[(Class, &[&str])] = &[
     (Class::Prune, &["prune"]),
 ];
 
-/// What a sentence starts with.
+/// Phrases at the start of a sentence, by class.
 const STARTS: &[(Class, &[&str])] = &[
     (
         Class::Constraint,
@@ -135,7 +135,7 @@ const STARTS: &[(Class, &[&str])] = &[
     (Class::Modification, &["i modified", "i created", "i renamed", "i deleted"]),
 ];
 
-/// What a sentence has anywhere.
+/// Phrases anywhere in a sentence, by class.
 const WITHIN: &[(Class, &[&str])] = &[
     (
         Class::Constraint,
@@ -176,11 +176,11 @@ const WITHIN: &[(Class, &[&str])] = &[
 
 /// Bounds: constraints if a number follows.
 const BOUNDS: &[&str] = &["at most", "at least", "no more than", "no less than", "no later than"];
-/// What is said of something that is done.
+/// Phrases that say that something is done.
 const RESOLVED: &[&str] =
     &["fixed", "resolved", "closed", "passes now", "pass now", "works now", "solved"];
-/// What has a word of `RESOLVED` and does not say that something is done. When in doubt an issue stays
-/// open.
+/// Phrases that have a word of `RESOLVED` and do not say that something is done. When in doubt, an
+/// issue stays open.
 const UNRESOLVED: &[&str] = &[
     "not",
     "never",
@@ -205,7 +205,7 @@ const UNRESOLVED: &[&str] = &[
     "fixed size",
     "closed source",
 ];
-/// What is said when nothing is to be kept.
+/// Phrases of a message that contains nothing to keep.
 const NOISE: &[&str] =
     &["saved successfully", "tests passed", "build completed", "test passed", "all tests pass"];
 

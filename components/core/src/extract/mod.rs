@@ -36,7 +36,7 @@ use supersede::Resolution;
 pub const FACTS_MAX: usize = 4_000;
 /// The most lines that are read in one extraction.
 pub const LINES_MAX: u32 = 20_000;
-/// How many modifications are kept at any price.
+/// The number of modifications that are always kept.
 pub(crate) const MODIFICATIONS_KEPT: usize = 5;
 
 /// Extracts the facts of `items`, which are in the order of the conversation, from a position on.
@@ -133,7 +133,8 @@ fn extract_within(
     found
 }
 
-/// Returns who says what an item says: the source if it told, else as its kind implies.
+/// Returns the authority of an item: that of its source if it is known, else the one its kind
+/// implies.
 pub(crate) fn authority(item: &Item) -> Authority {
     scan::authority(item)
 }

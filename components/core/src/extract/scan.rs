@@ -20,7 +20,7 @@ const FACT_BYTES_MAX: usize = 2_000;
 /// The longest goal that is taken from the first message, in bytes.
 const GOAL_BYTES_MAX: usize = 600;
 
-/// What is read of an item.
+/// The state of reading an item.
 #[derive(Debug)]
 pub(super) struct Scan<'a> {
     text: &'a str,
@@ -34,11 +34,12 @@ pub(super) struct Scan<'a> {
     pub(super) facts: Vec<Fact>,
     /// The ids in sentences that say that something is done; without an id an empty list.
     pub(super) resolutions: Vec<Vec<String>>,
-    /// How many lines were read.
+    /// The number of lines that were read.
     pub(super) lines: u32,
 }
 
-/// Returns who says what an item says: the source if it told, else as its kind implies.
+/// Returns the authority of an item: that of its source if it is known, else the one its kind
+/// implies.
 pub(super) fn authority(item: &Item) -> Authority {
     use ListedKind as L;
     if item.source.authority != Authority::Unknown {
@@ -171,7 +172,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns true if somebody of the team tells a value: `The retry limit is 5.`
+    /// Returns true if a member of the team states a value: `The retry limit is 5.`
     fn defines(&self, sentence: &str) -> bool {
         let tells = [" is ", " are ", " was moved to ", " = "];
         self.authority <= Authority::Operator
@@ -284,8 +285,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Returns how much a fact must be kept. A sentence of somebody who is not of the team may look like
-/// a rule: it is found, but is not kept at any price.
+/// Returns the importance of a fact. A sentence from outside the team may look like a rule: it is
+/// found, but not always kept.
 fn score(class: Class, authority: Authority, text: &str) -> u8 {
     let is_ours = authority < Authority::ToolExternal;
     let is_labelled = label_of(text).is_some();
@@ -296,7 +297,7 @@ fn score(class: Class, authority: Authority, text: &str) -> u8 {
             100
         }
         Class::Preference if authority <= Authority::Operator => 100,
-        // Who writes `FACT:` wants it to be kept.
+        // A person who writes `FACT:` wants it to be kept.
         Class::Fact if authority <= Authority::Operator && is_labelled => 100,
         Class::Issue => 100,
         Class::Decision
@@ -331,8 +332,8 @@ fn bounded(text: &str, max: usize) -> &str {
     cut.rfind(char::is_whitespace).and_then(|it| cut.get(..it)).unwrap_or(cut)
 }
 
-/// Returns a sentence without what stands in quotation marks or backticks: marks there are somebody
-/// else's.
+/// Returns a sentence without the text in quotation marks or backticks: phrases there are not the
+/// speaker's own.
 fn unquoted(sentence: &str) -> Cow<'_, str> {
     if !sentence.contains(['"', '`', '“']) {
         return Cow::Borrowed(sentence);
@@ -350,6 +351,6 @@ fn unquoted(sentence: &str) -> Cow<'_, str> {
             },
         }
     }
-    // A quotation that does not end is none.
+    // Quotation marks that are never closed do not count.
     if quote.is_some() { Cow::Borrowed(sentence) } else { Cow::Owned(kept) }
 }

@@ -1,4 +1,4 @@
-//! Which facts a later one replaces, and which issues and questions are settled.
+//! Finds the facts that a later one replaces, and the issues and questions that are settled.
 //!
 //! A fact replaces an earlier one of its class in another item if it says the same of the same
 //! subject with another value: all other words are the same, apart from words on one side such as
@@ -23,7 +23,7 @@ use crate::{
     text::words::{Reader, Word},
 };
 
-/// With how many earlier facts that share a word a fact is compared.
+/// The most earlier facts with a common word that a fact is compared with.
 const COMPARED_MAX: usize = 32;
 /// Two statements are of one subject if they share this many percent of their words.
 const SHARED_PERCENT: usize = 70;
@@ -34,7 +34,7 @@ const VERBS: &[&str] = &[
 /// Two statements of one subject share at least this many words.
 const SHARED_MIN: usize = 2;
 
-/// What a fact says: words of its subject, and values.
+/// The statement of a fact: words of its subject, and values.
 #[derive(Debug, Default)]
 struct Statement {
     words: Vec<Word>,
@@ -43,9 +43,9 @@ struct Statement {
     may_change: Vec<bool>,
     /// Whether it says what its subject is, as `the cutover is on Friday` does and `use Kafka` does not.
     is_definition: bool,
-    /// Whether it negates, as `do not use port 80` does.
+    /// True if it negates, as `do not use port 80` does.
     negates: bool,
-    /// How many of its values stand before its verb: they name the subject.
+    /// The number of values before its verb: they name the subject.
     of_subject: usize,
 }
 
@@ -220,7 +220,7 @@ fn restates(new: &Statement, old: &Statement) -> bool {
         && may_change(old)
 }
 
-/// Returns what a sentence says that it leaves: Y of `Switched to X from Y` and `X instead of Y`.
+/// Returns the choice that a sentence abandons: Y in `Switched to X from Y` and `X instead of Y`.
 fn pivot(reader: &mut Reader, text: &str) -> Option<Token> {
     let lower = text.to_lowercase();
     let is_pivot = lower.contains("switched to") || lower.contains("switch to");

@@ -6,7 +6,7 @@ use super::Item;
 use crate::order::map;
 
 /// Returns for each item the place of the first item of its unit. An item without a pair is a unit
-/// of its own. Ids that no item has are ignored.
+/// by itself. Unknown ids of pairs are ignored.
 pub(crate) fn units(items: &[Item]) -> Vec<usize> {
     let mut firsts: Vec<usize> = (0..items.len()).collect();
     if items.iter().all(|it| it.pair.is_none()) {

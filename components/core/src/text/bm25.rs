@@ -16,7 +16,7 @@ const BITS: u32 = 16;
 /// A count above this changes a score by less than 1 %.
 const COUNT_MAX: u64 = 255;
 
-/// Where neighbours are, and how often their score is halved.
+/// The distances of neighbours, and how often their score is halved.
 const NEIGHBOURS: [(isize, u32); 4] = [(-2, 2), (-1, 1), (1, 1), (2, 2)];
 
 /// The texts of a call, as words. Texts of a group stand together, in their order.
@@ -24,7 +24,7 @@ const NEIGHBOURS: [(isize, u32); 4] = [(-2, 2), (-1, 1), (1, 1), (2, 2)];
 pub(super) struct Corpus {
     words: Vec<Word>,
     texts: Vec<Text>,
-    /// How many words each group has.
+    /// The number of words in each group.
     groups: Vec<u64>,
     reader: Reader,
 }
@@ -40,7 +40,7 @@ struct Text {
 #[derive(Debug)]
 pub(super) struct Terms {
     words: Vec<Word>,
-    /// One bit for the first digits of each word: most words of a text are none of these.
+    /// One bit for the first digits of each word, to skip most other words of a text at once.
     filter: [u64; 16],
 }
 
@@ -103,7 +103,7 @@ impl Corpus {
         text.and_then(|it| self.words.get(it.start..it.end)).unwrap_or_default()
     }
 
-    /// Returns the different words of `text`, which is none of the corpus.
+    /// Returns the different words of `text`, which is not a part of the corpus.
     pub(super) fn terms(&mut self, text: &str) -> Terms {
         Terms::new(self.reader.distinct(text))
     }

@@ -16,7 +16,7 @@ pub(crate) struct Hit {
     pub(crate) text: u32,
     /// The place of the term.
     pub(crate) term: u32,
-    /// How often it occurs there.
+    /// The number of occurrences there.
     pub(crate) count: u32,
 }
 

@@ -1,13 +1,13 @@
 //! Words that the best texts for a task have in common (pseudo-relevance feedback).
 //!
 //! A task and the texts that answer it often use different words. The best three texts show which:
-//! their most telling words count a little, too. Texts without any relevance gain none.
+//! their most distinctive words count a little, too. A text without any relevance is not raised.
 
 use super::bm25::{Corpus, ONE, Terms};
 
-/// How many texts words are taken from. Texts as good as the last of these count, too.
+/// The number of texts that words are taken from. Texts as good as the last of these count, too.
 const TEXTS: usize = 3;
-/// How many words are taken.
+/// The number of words that are taken.
 const WORDS: usize = 8;
 /// The weight of the best of them, as a fraction of that of a word of the task.
 const WEIGHT_DIVISOR: u64 = 5;

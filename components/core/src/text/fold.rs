@@ -1,6 +1,6 @@
 //! Classes of characters, and their folding to lower case without accents.
 
-/// What a character is to the reader of words.
+/// The class of a character for a reader of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     /// A letter or digit.

@@ -12,9 +12,9 @@
 
 use super::{Score, bm25::number, normal, words::DIGEST_OF_NOTHING};
 
-/// With how many others a text is compared.
+/// The most other texts that a text is compared with.
 pub const COMPARED_MAX: usize = 32;
-/// How many entries of the index a text looks at.
+/// The most entries of the index that a text reads.
 const STEPS_MAX: usize = 1_024;
 /// Slots of the index and of the counts, a power of two.
 const SLOTS: usize = 1 << 14;
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(repetitions(&texts), expected);
     }
 
-    /// All texts share most pairs, so that the index alone does not tell them apart.
+    /// All texts share most pairs, so the index alone cannot distinguish them.
     #[test]
     fn ten_thousand_texts_of_one_template_are_compared_soon() {
         let template = "status of the job is done with no errors and the next step is";

@@ -85,7 +85,7 @@ fn timestamp(text: &[u8]) -> usize {
     if is_end { length } else { 0 }
 }
 
-/// Returns true if `text` begins with `shape`, in which `0` stands for any digit.
+/// Returns true if `text` begins with `shape`, in which `0` matches any digit.
 fn has_shape(text: &[u8], shape: &[u8]) -> bool {
     let alike =
         |(it, shape): (&u8, &u8)| if *shape == b'0' { it.is_ascii_digit() } else { it == shape };

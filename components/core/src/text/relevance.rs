@@ -1,4 +1,4 @@
-//! How relevant texts are for a task or a question, by their words.
+//! The relevance of texts for a task or a question, by their words.
 //!
 //! The score is that of `bm25` with the words of the task, then raised a little by
 //! words of the best texts (`feedback`), divided by the best score of the call. A question does not

@@ -37,7 +37,7 @@ const IRREGULAR: &str = "become became, begin began begun, break broke broken, b
     teach taught, tell told, think thought, throw threw thrown, understand understood, wake \
     woke, wear wore worn, wife wives, win won, woman women, write wrote written";
 
-/// What may follow an apostrophe and is no word.
+/// The parts of contractions after an apostrophe, which are not words.
 const CONTRACTED: [&[u8]; 7] = [b"s", b"t", b"re", b"ve", b"ll", b"d", b"m"];
 
 /// The digests of stop words and irregular forms and those of their stems, sorted; 0 for a stop word.
@@ -53,7 +53,7 @@ const SLOTS_MANY: usize = 8_192;
 pub struct Reader {
     /// The digest of a form as it was read, and that of its stem; 0 for a stop word.
     known: Vec<(u64, Word)>,
-    /// How many forms were looked for in vain.
+    /// The number of lookups that found no form.
     missed: usize,
     part: Buffer,
     whole: Buffer,
@@ -68,17 +68,17 @@ struct Buffer {
     digest: u64,
 }
 
-/// Which of a reader's buffers.
+/// A choice of a reader's buffers.
 #[derive(Debug, Clone, Copy)]
 enum Of {
     Part,
     Whole,
 }
 
-/// Where a reader is in a text.
+/// The state of a reader within a text.
 #[derive(Debug, Default)]
 struct State {
-    /// How many parts the word has before the current one.
+    /// The number of parts of the word before the current one.
     parts: usize,
     is_lower: bool,
     /// The last character of a script without spaces.

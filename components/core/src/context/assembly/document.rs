@@ -22,14 +22,14 @@ use crate::{
 /// The name of the format of envelopes.
 pub const ENVELOPE_FORMAT: &str = "shared-context/envelope/1";
 
-/// Whose envelope it is.
+/// The id and the owner of an envelope.
 #[derive(Debug, Clone, Copy)]
 pub struct Heading<'a> {
     /// Its id; `None` if it is not kept.
     pub id: Option<&'a str>,
     /// The session, and the participant that asked for it; `None` without a session.
     pub owner: Option<(&'a SessionId, &'a Participant)>,
-    /// Whether it has the candidates that its target may not see.
+    /// True if it lists the candidates that its target may not see.
     pub shows_hidden: bool,
 }
 

@@ -42,7 +42,7 @@ pub use rank::Ranking;
 pub const BUDGET_TOKENS_DEFAULT: Tokens = Tokens(50_000);
 
 closed_list! {
-    /// What decides the order in which candidates are taken.
+    /// The order in which candidates are taken.
     RankBy "rank_by" {
         Both "both": "The way of loading that the score asks for, then relevance.";
         Score "score": "The score alone; what it does not preload is left out.";
@@ -103,7 +103,7 @@ impl Default for Rules {
     }
 }
 
-/// What is assembled: a task, the candidates, and the rules.
+/// The input of an assembly: a task, the candidates, and the rules.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The task or question; may be empty.
@@ -118,7 +118,7 @@ pub struct Request<'a> {
     pub now: Timestamp,
 }
 
-/// What an assembly knows of an earlier one.
+/// The facts of an earlier assembly that the next one uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Previous {
     /// What stands before its blocks.
@@ -148,7 +148,7 @@ pub struct Candidate {
     /// Its place among the candidates that were taken in order, from 1; `None` if it was left out
     /// before.
     pub rank: Option<u32>,
-    /// Why it was left out; `None` if it was selected.
+    /// The reason why it was left out; `None` if it was selected.
     pub omission: Option<Omission>,
 }
 
@@ -161,11 +161,11 @@ pub struct Assembly {
     pub blocks: Vec<Block>,
     /// The text: `open`, the blocks, `close`.
     pub text: String,
-    /// What stands before the blocks.
+    /// The text before the blocks.
     pub open: String,
-    /// What stands after the blocks.
+    /// The text after the blocks.
     pub close: String,
-    /// What was taken from the budget. The task and the frame count as tokens and bytes.
+    /// The part of the budget that was used. The task and the frame count as tokens and bytes.
     pub used: Size,
     /// The tokens of the blocks at the beginning that are the same as in the previous assembly.
     pub reused_prefix: Tokens,

@@ -21,7 +21,7 @@ use crate::{
     text::{self, Score},
 };
 
-/// How a candidate stands among the others.
+/// The score, the relevance and the loading of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ranking {
     /// Its score, with the signals that it consists of.

@@ -1,8 +1,9 @@
 //! Selection: takes candidates in the order of their rank while they fit the budget, and puts what
 //! was taken in the order of the text (spec 16.11, 16.12).
 //!
-//! What was selected before stays, as long as what matters most now fits beside it, and keeps its
-//! place: a prompt cache holds as long as the beginning of a prompt is the same.
+//! Items of the previous selection stay and keep their place, as long as the most important items
+//! of now fit beside them. So the beginning of the prompt stays the same, and a prompt cache
+//! remains valid.
 
 use std::collections::BTreeMap;
 
@@ -25,12 +26,12 @@ const ESSENTIAL_PERCENT: u64 = 50;
 /// next assemblies add.
 const REFILL_PERCENT: u64 = 75;
 
-/// What a selection is made of.
+/// The input of a selection.
 pub(super) struct Selection<'a> {
     pub(super) request: &'a Request<'a>,
     /// For each item the first item of its unit.
     pub(super) units: &'a [usize],
-    /// Which items are always shown.
+    /// For each item, true if it is always shown.
     pub(super) fixed: &'a [bool],
     /// The sizes of the items in the text.
     pub(super) sizes: &'a [Size],
@@ -39,7 +40,7 @@ pub(super) struct Selection<'a> {
     pub(super) overhead: Size,
 }
 
-/// What was selected.
+/// The result of a selection.
 pub(super) struct Selected {
     /// The items, in the order of the text.
     pub(super) order: Vec<usize>,
@@ -71,7 +72,7 @@ struct Duplicate {
     size: Size,
 }
 
-/// What the previous assembly made of a unit.
+/// The state of a unit in the previous assembly.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Standing {
     /// It did not have all its items.
