@@ -1,4 +1,4 @@
-//! Addresses: whom a packet is for (spec 18.6).
+//! Addresses: the receivers of a packet (spec 18.6).
 
 use std::{
     cmp::{Ordering, Reverse},
@@ -10,7 +10,7 @@ use crate::{Error, participant::Participant, pattern::ParticipantPattern};
 /// The address of the packet that everybody reads after their own.
 const SHARED: &str = "shared";
 
-/// Whom a packet is for: one participant, the workers of a pattern, or everybody.
+/// The receivers of a packet: one participant, the workers of a pattern, or everybody.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Address {
     /// Everybody.

@@ -33,7 +33,7 @@ pub enum Command {
 /// An edit of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditPacket {
-    /// Whom the packet is for.
+    /// The receivers of the packet.
     pub address: Address,
     /// The JSON merge patch (RFC 7396) of the newest version.
     pub patch: String,
@@ -42,7 +42,7 @@ pub struct EditPacket {
 /// A request to read a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadPacket {
-    /// Whom the packet is for; `None` for the caller's own, or the shared one.
+    /// The receivers of the packet; `None` for the caller's own packet, or the shared one.
     pub address: Option<Address>,
     /// The version; `None` for the newest.
     pub version: Option<u32>,
@@ -59,18 +59,18 @@ pub struct ReadPacket {
 /// Feedback on a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GiveFeedback {
-    /// Whom the packet is for; `None` for the caller's own, or the shared one.
+    /// The receivers of the packet; `None` for the caller's own packet, or the shared one.
     pub address: Option<Address>,
     /// The version; `None` for the newest that the caller read.
     pub version: Option<u32>,
-    /// What it says.
+    /// The feedback.
     pub feedback: Feedback,
 }
 
 /// A question about what a packet is made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryPacket {
-    /// Whom the packet is for; `None` for the caller's own, or the shared one.
+    /// The receivers of the packet; `None` for the caller's own packet, or the shared one.
     pub address: Option<Address>,
     /// The question.
     pub question: String,
@@ -81,8 +81,8 @@ pub struct QueryPacket {
 pub enum Reply {
     /// The reply to [`Command::Generate`], [`Command::Refresh`] and [`Command::Edit`].
     Written(Box<PacketWritten>),
-    /// The same, as it is stored for retries: address, version and number of the packet, and what
-    /// became of candidates.
+    /// The same, as it is stored for retries: address, version and number of the packet, and the
+    /// report on its candidates.
     KeptWritten(Address, u32, u64, Report),
     /// The reply to [`Command::Read`].
     Read(Box<PacketRead>),
@@ -111,18 +111,18 @@ pub struct PacketWritten {
     pub text: String,
     /// Its budget.
     pub budget: Tokens,
-    /// What became of the candidates.
+    /// The report on the candidates.
     pub report: Report,
-    /// What earlier feedback says about such a packet.
+    /// Advice from earlier feedback on such packets.
     pub advice: Vec<Advice>,
 }
 
-/// What became of the candidates of a packet.
+/// The candidates of a packet that are in it, and those that are not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How many are in it.
+    /// The number of candidates in it.
     pub included: u32,
-    /// How many are not, by reason.
+    /// The number of candidates that are not, by reason.
     pub omitted: Vec<(Reason, u32)>,
     /// The tokens of everything it was made from.
     pub before: Tokens,
@@ -149,7 +149,7 @@ pub struct PacketRead {
     pub newest: u32,
     /// The layer that was asked for, if the packet does not have it.
     pub layer: Option<LayerText>,
-    /// What changed in its sources since it was written.
+    /// The changes in its sources since it was written.
     pub stale: Vec<Stale>,
     /// The comparison that was asked for.
     pub verification: Option<Verification>,
@@ -166,16 +166,16 @@ pub struct PacketAnswer {
     pub answer: Answer,
 }
 
-/// What is known of a packet without its content.
+/// A packet without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketInfo {
-    /// Whom it is for.
+    /// The receivers of the packet.
     pub address: Address,
     /// The id of its newest version.
     pub id: String,
     /// Its newest version.
     pub version: u32,
-    /// How many versions are kept.
+    /// The number of versions that are kept.
     pub versions: u32,
     /// The task.
     pub task: String,
@@ -185,9 +185,9 @@ pub struct PacketInfo {
     pub depth: Depth,
     /// Its tokens in the form that its budget counts.
     pub tokens: Tokens,
-    /// When its newest version was written.
+    /// The time of its newest version.
     pub created_at: Timestamp,
-    /// Who wrote it.
+    /// The participant that wrote it.
     pub created_by: Participant,
     /// Its readers that the caller may know of.
     pub readers: Vec<Reader>,

@@ -1,4 +1,4 @@
-//! What a reader may not see of a packet, and what a redaction replaces in it (spec 18.13).
+//! Hides the parts of a packet that its reader may not see, and redacts texts in it (spec 18.13).
 //!
 //! # Invariants
 //!
@@ -47,8 +47,7 @@ pub(crate) fn conceal(packet: &mut Packet, is_visible: &dyn Fn(&Source) -> bool)
 pub(crate) struct Secrets<'a> {
     /// The values that are redacted.
     pub(crate) values: &'a [String],
-    /// Whether texts of which a value is only a part, and texts that are a part of a value, are
-    /// redacted, too.
+    /// True to redact also texts that contain a value, and texts that are a part of one.
     pub(crate) has_parts: bool,
     /// The mark.
     pub(crate) mark: String,

@@ -96,7 +96,7 @@ lists! {
     STRICT STRICT_LIST;
 }
 
-/// How a message answers the one before it.
+/// The relation of a message to the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     /// It agrees.
@@ -124,7 +124,7 @@ const CORRECTIONS_LIST: &str = "instead, actually, on second thought, scratch th
     all, new plan, revert, go back, better, we were wrong, i was wrong, ignore what i said, \
     replace, push it, postpone, postponed, change of plan, changed my mind, let's say, from now \
     on, make the, sorry";
-/// What sets a rule.
+/// Phrases that set a rule.
 const RULES_LIST: &str = "must, mustn't, never, always, only, don't, do not, can't, cannot, can not, may not, \
     shouldn't, should not, should, has to, have to, needs to, need to, needs, required, not \
     allowed, at most, at least, no more than, leave, stays, stay, keep, keeps, avoid, without, \
@@ -132,49 +132,49 @@ const RULES_LIST: &str = "must, mustn't, never, always, only, don't, do not, can
     careful, as long as, make sure, ensure, ought to, won't, will not, under no circumstances, \
     is fixed, is frozen, hands off, deadline, isn't, not touch, please no, no new, stick to, \
     hard limit, legal, compliance";
-/// What makes a choice.
+/// Phrases that make a choice.
 const CHOICES_LIST: &str = "let's, we'll, go with, going with, went with, use, using, switch, choose, chose, prefer, \
     pick, want, would like, i'd like, make it, instead, call it, name it, put, store, send, i'd \
     rather, rather, decided, we will, settle, goes to, go to, stick with, take, please, set, \
     add, write, run, move, drop, replace";
-/// How a model proposes something, or says what it chose.
+/// Phrases with which a model proposes something, or reports its choice.
 const PROPOSALS_LIST: &str = "i suggest, i'd suggest, i would suggest, i propose, i'd propose, i recommend, i'd recommend, \
     i would, i'd, i could, we could, we can, how about, what about, shall i, shall we, should i, \
     should we, should it, let's, my plan, the plan, i plan, i'd go, i will, i'll, we'll, could, \
     would, do you want, want me to, would you like, option, default, suggestion, proposal, i \
     think, i'm leaning, leaning, okay to, ok to, am i right, so you want, so that means, do i \
     understand, so ";
-/// What a model says that it did or will do.
+/// Phrases with which a model reports what it did or will do.
 const OWN_CHOICES_LIST: &str = "i went with, i picked, i chose, i'm using, i used, i've used, i set, i've set, i'll use, \
     i'll keep, i'll put, i'll go with, i decided, i'll make, i configured, i'll set, i'll store, \
     i'll name, i'll write, i'll add, i'm going with, we'll use, we settled, i'll leave, i'll \
     run, i'll send, i've put, i made it, i'll cap, i'll limit, i'll call, i named, i've named, i \
     kept, i've kept, i'll treat";
-/// What takes back what was said just before.
+/// Phrases that take back the statement just before.
 const RETRACTIONS_LIST: &str = "hmm no, hm no, no wait, actually no, oh wait, wait no, on second thought, \
     scratch that, correction, or rather, ah no, oh no, sorry no, no sorry, well no";
-/// What asks to do something.
+/// Phrases that ask for an action.
 const REQUESTS_LIST: &str = "could you, can you, would you, will you, please";
-/// What points at something before.
+/// Phrases that refer to something before.
 const POINTERS_LIST: &str = "those, these, them, both, all of them, the first, the second, the third, the former, \
     the latter, the other, that one, this one, that way, option";
-/// What announces something that has nothing to do with the task.
+/// Phrases that announce something unrelated to the task.
 const ASIDES_LIST: &str = "by the way, btw, off topic, off-topic, unrelated, on a different note, side note, fun fact, \
     speaking of, random question, totally different, different subject, haha, lol, small talk, \
     on another note, on another topic, another topic, separately, something else entirely, \
     completely different, not related";
 
-/// What tells of the past or of oneself.
+/// Phrases of a narrative: about the past, or about the speaker.
 const NARRATIVES_LIST: &str = "had, was, were, used to, complained, called, happened, yesterday, i am working, i'm working, \
     i'm off, i will be, i'll be, i have no idea, heard, saw, watched";
-/// What people say of their own life.
+/// Phrases about the private life of the speaker.
 const PERSONAL_LIST: &str = "my, i'm, i am, wish me, enjoy, tonight, home, lunch, coffee, weekend, weather, vacation, \
     holiday, birthday, thanks, thank you";
-/// What forbids, or demands without exception.
+/// Phrases that forbid something, or demand it without exception.
 const STRICT_LIST: &str = "must, mustn't, never, always, don't, do not, cannot, can't, may not, must not, should not, \
     shouldn't, no more than, at most, only, has to, have to";
 
-/// Returns true if a sentence tells of the past or of oneself.
+/// Returns true if a sentence narrates: it is about the past or about the speaker.
 pub(super) fn narrates(lower: &Lower) -> bool {
     NARRATIVES.is_in(lower)
 }

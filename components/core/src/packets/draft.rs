@@ -34,7 +34,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// Returns what a statement costs in the form of the packet, told in these words.
+    /// Returns the cost of a statement with this text in the form of the packet.
     pub(super) fn cost(&self, it: &Statement, text: &str) -> Result<Tokens, Error> {
         let shorter = Statement { text: text.to_owned(), ..it.clone() };
         (self.count)(&render::element(&shorter, self.recipe.form, &self.head.creator))
@@ -131,7 +131,8 @@ impl Draft<'_> {
         Error::PacketTooSmall { budget, needed, form: form.as_str(), fits, is_edited: false }
     }
 
-    /// Returns what was left out: in words what the specification has words for, else in counts.
+    /// Returns the parts that were left out, as text where the specification has a text, else as
+    /// counts.
     fn not_included(&self, trimmed: &Trimmed) -> Vec<String> {
         let Gathered { statements, reasons, messages } = self.gathered;
         let mut files: u32 = 0;
@@ -176,7 +177,7 @@ impl Draft<'_> {
         notes
     }
 
-    /// Returns the packet with what became of each candidate.
+    /// Returns the packet with a report on each candidate.
     pub(super) fn finish(&self, mut packet: Packet, trimmed: &Trimmed) -> Result<Generated, Error> {
         packet.count(self.count)?;
         let id = |place: usize| format!("c{}", place.saturating_add(1));
@@ -269,7 +270,7 @@ impl Packet {
     }
 }
 
-/// How many candidates are tried one by one when a packet is nearly full.
+/// The number of candidates that are tried one by one when a packet is nearly full.
 const TRIES: usize = 2;
-/// How often sizes are counted that stand in the document itself.
+/// The most times that the sizes within the document itself are counted.
 const COUNTINGS: u32 = 4;

@@ -16,7 +16,8 @@ use crate::{canonical, digest::sha256, item::Authority, participant::Role};
 /// The most statements that are read from one entry, or from the state.
 const STATEMENTS_MAX: usize = 200;
 
-/// What the name of a key or of a member says about its value: the first that is a part of the name.
+/// The part that a value belongs to, by the name of its key or member: the first that the name
+/// contains.
 const NAMES: [(&str, Part); 26] = [
     ("anti_pattern", Part::AntiPattern),
     ("open_question", Part::OpenQuestion),
@@ -125,7 +126,7 @@ fn state(state: &StateSource, all: &mut Vec<Statement>) {
     all.truncate(before.saturating_add(STATEMENTS_MAX));
 }
 
-/// What is known of the statements of one place.
+/// The attributes that all statements of one place have.
 struct Found {
     source: Source,
     made_by: MadeBy,

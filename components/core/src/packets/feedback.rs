@@ -12,14 +12,14 @@ pub const GAP_CHARS_MAX: usize = 200;
 /// The longest note, in characters.
 pub const NOTE_CHARS_MAX: usize = 2_000;
 
-/// What a worker says of its packet at the end of its task.
+/// The feedback of a worker on its packet at the end of its task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Feedback {
-    /// What it lacked.
+    /// The context that it lacked.
     pub gaps: Vec<String>,
-    /// What it did not use.
+    /// The context that it did not use.
     pub unused: Vec<String>,
-    /// How the task ended; `None` if it does not say.
+    /// The outcome of the task; `None` if the worker does not report it.
     pub outcome: Option<Outcome>,
     /// Anything else.
     pub note: Option<String>,

@@ -20,11 +20,11 @@ const WEAK_MIN: Score = Score(2_000);
 /// Relevance above this share of the best counts as high.
 const HIGH: Score = Score(2_500);
 
-/// How many bytes of rules and decisions files are compared with.
+/// The bytes of rules and decisions that files are compared with.
 const RULES_BYTES_MAX: usize = 8_192;
 
-/// Why a candidate is left out whatever the budget, and the place of the candidate that it repeats or
-/// that replaces it; `None` if it is not left out.
+/// The reason why a candidate is left out whatever the budget, and the place of the candidate that
+/// it repeats or that replaces it; `None` if it is not left out.
 pub(super) type Left = Option<(Reason, Option<usize>)>;
 
 /// The candidates of a packet.
@@ -32,7 +32,8 @@ pub(super) type Left = Option<(Reason, Option<usize>)>;
 pub(super) struct Gathered {
     /// All candidates. Within a part, the most important first.
     pub(super) statements: Vec<Statement>,
-    /// Why each cannot be in the packet, whatever the budget; the other is a place in `statements`.
+    /// The reason why each cannot be in the packet, whatever the budget; the other is a place in
+    /// `statements`.
     pub(super) reasons: Vec<Left>,
     /// The number of messages of the conversation.
     pub(super) messages: u32,

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{Error, budget::Omission, count::narrow, tokens::Tokens};
 
-/// What a packet says of itself.
+/// The head of a packet: its id, origin, version and creator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// Its id; `None` for a preview.
@@ -29,7 +29,7 @@ pub struct Head {
     pub creator: String,
 }
 
-/// A packet that was made, and what became of each candidate.
+/// A packet that was made, and a report on each candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generated {
     /// The packet.
@@ -47,9 +47,9 @@ pub struct Generated {
 pub struct Candidate {
     /// Its id: `c1`, `c2`, …
     pub id: String,
-    /// What it says.
+    /// The statement.
     pub statement: Statement,
-    /// Whether it is in the packet.
+    /// True if it is in the packet.
     pub is_included: bool,
 }
 
@@ -62,11 +62,11 @@ pub struct LayerText {
     pub text: String,
     /// Its tokens.
     pub tokens: Tokens,
-    /// How many statements did not fit.
+    /// The number of statements that did not fit.
     pub left_out: u32,
 }
 
-/// How often a packet is measured and trimmed before everything that may go is left out.
+/// The most times that a packet is measured and trimmed before everything that may go is left out.
 const ATTEMPTS: u32 = 8;
 
 /// Makes a packet. `previous` is the version before it; without one the version is the first.

@@ -1,4 +1,4 @@
-//! What a session keeps of packets: their versions, who read them, and feedback (spec 18.6, 18.8).
+//! The packets that a session keeps: versions, readers and feedback (spec 18.6, 18.8).
 
 use super::{
     ADDRESSES_MAX, Address, Depth, FEEDBACKS_MAX, Feedback, GAP_CHARS_MAX, GAPS_MAX, Layer,
@@ -25,13 +25,13 @@ pub struct PacketVersion {
     pub version: u32,
     /// The revision of the session that wrote it.
     pub revision: Revision,
-    /// When it was written.
+    /// The time when it was written.
     pub created_at: Timestamp,
     /// The participant that wrote it.
     pub created_by: Participant,
     /// The packet.
     pub packet: Packet,
-    /// What it is made from.
+    /// The recipe that it was made by.
     pub recipe: Recipe,
 }
 
@@ -42,7 +42,7 @@ pub struct Reader {
     pub participant: Participant,
     /// The newest version that it read; 0 if it read none.
     pub version: u32,
-    /// When it read that version first.
+    /// The time when it read that version first.
     pub read_at: Timestamp,
     /// The layers that it read beyond those of its packet, since its last feedback.
     pub layers: Vec<Layer>,
@@ -55,7 +55,7 @@ pub struct Reader {
 /// A packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptPacket {
-    /// Whom it is for.
+    /// The receivers of the packet.
     pub address: Address,
     /// The kept versions, oldest first.
     pub versions: Vec<PacketVersion>,
@@ -78,15 +78,15 @@ pub struct KeptFeedback {
     pub depth: Depth,
     /// The tokens of the packet in the form that its budget counts.
     pub tokens: Tokens,
-    /// Who gave it.
+    /// The participant that gave it.
     pub by: Participant,
-    /// When.
+    /// The time when it was given.
     pub at: Timestamp,
     /// The layers that were read beyond those of the packet.
     pub layers: Vec<Layer>,
     /// The questions without an answer.
     pub questions: Vec<String>,
-    /// What it says.
+    /// The feedback.
     pub feedback: Feedback,
 }
 

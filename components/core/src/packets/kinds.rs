@@ -4,7 +4,7 @@
 use crate::{closed_list::closed_list, item::Authority, participant::Role, tokens::Tokens};
 
 closed_list! {
-    /// How much a packet tells.
+    /// The depth of a packet: the layers that it has.
     Depth "depth" {
         Minimal "minimal": "The goal and its constraints.";
         Standard "standard": "Also decisions and the codebase.";
@@ -49,7 +49,7 @@ closed_list! {
 }
 
 closed_list! {
-    /// Who made a decision.
+    /// The author of a decision.
     MadeBy "made_by" {
         User "user": "A person.";
         Orchestrator "orchestrator": "The orchestrator.";
@@ -58,7 +58,7 @@ closed_list! {
 }
 
 closed_list! {
-    /// How a task ended.
+    /// The outcome of a task.
     Outcome "outcome" {
         Done "done": "The task is done.";
         Failed "failed": "The task failed.";
@@ -67,7 +67,7 @@ closed_list! {
 }
 
 closed_list! {
-    /// What earlier feedback says about a packet.
+    /// A kind of advice from earlier feedback.
     AdviceCode "advice" {
         KnownGap "KNOWN_GAP": "Workers of this type of task often lacked this.";
         UsuallyUnused "USUALLY_UNUSED": "Workers of this type of task seldom used this.";
@@ -77,11 +77,11 @@ closed_list! {
 /// The token budget of each depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budgets {
-    /// Of a minimal packet.
+    /// The budget of a minimal packet.
     pub minimal: Tokens,
-    /// Of a standard packet.
+    /// The budget of a standard packet.
     pub standard: Tokens,
-    /// Of a deep packet.
+    /// The budget of a deep packet.
     pub deep: Tokens,
 }
 

@@ -74,7 +74,7 @@ pub(super) fn first_sentence(text: &str) -> &str {
 /// The longest one-line summary, in characters (004).
 pub(super) const SENTENCE_CHARS_MAX: u32 = 120;
 
-/// What separates a statement from its reason.
+/// Phrases between a statement and its reason.
 const REASONS: [&str; 7] =
     [" because ", ", since ", " so that ", " due to ", " in order to ", " (because ", " as it "];
 

@@ -16,10 +16,10 @@ use crate::{
 
 /// Decisions are of one subject if their likeness is at least this (004).
 pub(super) const SUBJECT_MIN: Score = Score(5_000);
-/// With how many later decisions that share a word a decision is compared.
+/// The most later decisions with a common word that a decision is compared with.
 const COMPARED_MAX: usize = 16;
 
-/// What a decision says: words, and values such as numbers and names.
+/// The content of a decision: words, and values such as numbers and names.
 #[derive(Debug, Default)]
 struct Said {
     words: Vec<Word>,

@@ -23,7 +23,7 @@ const BYTES_MAX: usize = 64 << 10;
 /// The most bytes of one such message: a longer one is pasted.
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
 
-/// Who speaks.
+/// The speaker of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaker {
     User,

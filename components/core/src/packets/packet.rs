@@ -15,18 +15,18 @@ use crate::tokens::Tokens;
 /// The name of the format of packets.
 pub const PACKET_FORMAT: &str = "shared-context/packet/1";
 
-/// What a worker gets to know.
+/// The context of a task for its worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
     /// Its id, such as `PKT-3`; `None` for a preview.
     pub id: Option<String>,
     /// The session; `None` without one.
     pub session: Option<String>,
-    /// Whom it is for.
+    /// The receivers of the packet.
     pub address: Address,
     /// Its version, from 1.
     pub version: u32,
-    /// When it was created, in RFC 3339.
+    /// The time when it was created, in RFC 3339.
     pub created: String,
     /// The participant that created it.
     pub creator: String,
@@ -38,13 +38,13 @@ pub struct Packet {
     pub depth: Depth,
     /// Its layers.
     pub layers: Vec<Layer>,
-    /// What the worker needs to know, part by part, at most one goal.
+    /// The statements for the worker, part by part, at most one goal.
     pub statements: Vec<Statement>,
-    /// What was left out, in words or counts.
+    /// The context that was left out, as text or counts.
     pub not_included: Vec<String>,
     /// Packets of other sessions that it refers to.
     pub links: Vec<Link>,
-    /// What changed in each version, newest last.
+    /// The changes of each version, newest last.
     pub changelog: Vec<Change>,
     /// Its checksum.
     pub checksum: String,
@@ -65,7 +65,7 @@ pub struct Link {
     pub digest: Option<String>,
 }
 
-/// What changed in a version.
+/// A change of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The version.

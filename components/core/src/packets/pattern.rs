@@ -14,7 +14,7 @@ use crate::{
 pub(super) const FILES_MIN: usize = 3;
 /// Summaries are of one pattern if they share this many percent of their words (004).
 pub(super) const SHARED_PERCENT: usize = 60;
-/// With how many patterns a file is compared.
+/// The most patterns that a file is compared with.
 const COMPARED_MAX: usize = 64;
 
 /// Files of one pattern: the words of the first, and the places of all.

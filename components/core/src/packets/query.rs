@@ -15,7 +15,7 @@ use crate::{
     tokens::Tokens,
 };
 
-/// What the source and the score of a statement cost.
+/// The tokens for the source and the score of a statement.
 const SOURCE_TOKENS: Tokens = Tokens(10);
 /// A statement is part of an answer from this share of the best score on.
 const SCORE_MIN: Score = Score(2_500);
@@ -36,7 +36,7 @@ pub struct Answer {
     pub findings: Vec<Found>,
     /// Their tokens.
     pub tokens: Tokens,
-    /// How many others have something in common with the question.
+    /// The number of other statements with words in common with the question.
     pub left_out: u32,
 }
 
@@ -47,9 +47,9 @@ pub struct Found {
     pub part: Part,
     /// The statement, with its reason.
     pub text: String,
-    /// Where it comes from.
+    /// The source of the statement.
     pub source: Source,
-    /// How much it has in common with the question.
+    /// Its similarity to the question.
     pub score: Score,
 }
 

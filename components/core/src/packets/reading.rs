@@ -184,7 +184,7 @@ impl Source {
 ///
 /// # Errors
 ///
-/// [`Error::Malformed`] if it is none.
+/// [`Error::Malformed`] if it is not valid JSON.
 pub(super) fn parse(text: &str) -> Result<Value, Error> {
     serde_json::from_str(text).map_err(|error| {
         Error::malformed(format!("the document is no JSON: {}", syntax_error(&error)))
@@ -195,7 +195,7 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
 ///
 /// # Errors
 ///
-/// What was wrong first.
+/// The first error in the document.
 pub(super) fn read<T>(document: &Value, read: impl FnOnce(Place<'_>) -> T) -> Result<T, Error> {
     let wrong = Cell::new(None);
     let it = read(Place { value: document, steps: [None; STEPS_MAX], wrong: &wrong });
@@ -208,7 +208,7 @@ pub(super) struct Place<'a> {
     value: &'a Value,
     /// The way to it from the document.
     steps: [Option<Step<'a>>; STEPS_MAX],
-    /// What was wrong first in the document.
+    /// The first error in the document.
     wrong: &'a Cell<Option<Error>>,
 }
 
@@ -300,7 +300,8 @@ impl<'a> Place<'a> {
         self.items().map(|it| it.text()).collect()
     }
 
-    /// Reads who made a decision, and what was merged into it, as far as it is there.
+    /// Reads the author of a decision, and the decisions merged into it, as far as the document has
+    /// them.
     pub(super) fn decision(&self, it: &mut Statement) {
         let made_by = self.get("made_by");
         it.made_by = made_by.optional().and_then(|_| made_by.parse(MadeBy::parse));

@@ -30,14 +30,14 @@ const STATEMENT_BYTES: usize = 240;
 /// The most bytes of the statements of a recipe.
 pub const MATERIAL_BYTES_MAX: usize = 65_536;
 
-/// What a packet is made from, besides what the session has.
+/// The input of a packet besides the data of its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe {
     /// The task.
     pub task: String,
     /// The type of the task.
     pub task_type: Option<String>,
-    /// Whom it is for.
+    /// The receivers of the packet.
     pub address: Address,
     /// The depth.
     pub depth: Depth,
@@ -49,7 +49,7 @@ pub struct Recipe {
     pub links: Vec<Link>,
     /// The keys that the packet may use although its receiver may not read them.
     pub keys: Vec<Key>,
-    /// What was given, and what was found in the conversation and the files.
+    /// The statements that were given, or found in the conversation and the files.
     pub material: Vec<Statement>,
     /// The number of messages of the conversation.
     pub messages: u32,

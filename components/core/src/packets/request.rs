@@ -37,18 +37,18 @@ const PATH_CHARS_MAX: usize = 200;
 /// The most links.
 pub const LINKS_MAX: usize = 16;
 
-/// How a session makes packets.
+/// The settings of a session for packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketConfig {
     /// The depth when none is given.
     pub default_depth: Depth,
     /// The budget of each depth.
     pub budgets: Budgets,
-    /// Whether a packet is made when a credential is issued for a task.
+    /// True if a packet is made when a credential is issued for a task.
     pub auto_generate: bool,
-    /// Whether feedback is counted.
+    /// True if feedback is counted.
     pub track_efficiency: bool,
-    /// Whether the packet of one participant is removed after its feedback.
+    /// True if the packet of one participant is removed after its feedback.
     pub auto_cleanup: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct GeneratePacket {
     pub task: String,
     /// The type of the task, for statistics.
     pub task_type: Option<String>,
-    /// Whom it is for.
+    /// The receivers of the packet.
     pub address: Address,
     /// The depth; `None` for that of the session.
     pub depth: Option<Depth>,
@@ -83,13 +83,13 @@ pub struct GeneratePacket {
     pub conversation: Vec<Item>,
     /// The files.
     pub files: Vec<File>,
-    /// What the caller states.
+    /// The statements of the caller.
     pub facts: Vec<Given>,
     /// Packets of other sessions that it refers to.
     pub links: Vec<Link>,
     /// The keys that the packet may use although its receiver may not read them.
     pub keys: Vec<Key>,
-    /// Whether nothing is stored.
+    /// True if nothing is stored.
     pub is_preview: bool,
 }
 
@@ -102,7 +102,7 @@ pub struct File {
     pub text: String,
 }
 
-/// What the caller states: it goes before everything that is found elsewhere.
+/// A statement of the caller, which takes precedence over everything found elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
     /// The part of the packet that it belongs to.
@@ -111,7 +111,7 @@ pub struct Given {
     pub text: String,
     /// The reason of a decision or of a pivot, why an attempt failed.
     pub detail: Option<String>,
-    /// Who made a decision; `None` for the caller.
+    /// The author of a decision; `None` for the caller.
     pub made_by: Option<MadeBy>,
 }
 

@@ -1,8 +1,8 @@
-//! Which statements of a conversation a later one replaces, without any label (spec 18.4).
+//! Finds the statements of a conversation that a later one replaces, without any label (spec 18.4).
 //!
-//! A statement replaces an earlier one if it corrects something (`cues`) or says the same of the
-//! same subject, and has another value of the same kind: another time, number, path or name. Whatever else has the
-//! replaced value of this subject goes as well.
+//! A statement replaces an earlier one if it corrects something (`cues`), or if it is about the
+//! same subject and has another value of the same kind: another time, number, path or name. All
+//! other statements with the replaced value of this subject are removed as well.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -17,7 +17,7 @@ use crate::{
     text::words::{Reader, Word},
 };
 
-/// How many earlier statements a statement is compared with.
+/// The most earlier statements that a statement is compared with.
 const COMPARED_MAX: usize = 64;
 /// Numbers that are written as words.
 const NUMERALS: [&str; 23] = [
@@ -27,11 +27,11 @@ const NUMERALS: [&str; 23] = [
 ];
 /// A correction may leave out the subject of something said this many items before.
 const NEAR: usize = 3;
-/// A correction with more words than this names a subject of its own.
+/// A correction with more words than this names its subject itself.
 const SUBJECTLESS_MAX: usize = 3;
 /// The rest of a sentence is kept from this many words on.
 const REST_WORDS_MIN: usize = 3;
-/// What is between two clauses.
+/// The separators of clauses.
 const CLAUSE_MARKS: [&str; 7] = [", and ", ", but ", "; ", " and ", " but ", ", ", ". "];
 /// Words that name no subject.
 pub(super) const GENERIC: &str = "use using let go make do done set keep put want need like please now \
@@ -48,14 +48,14 @@ pub(super) struct Said {
     pub(super) statement: Statement,
     /// Its item and its first byte there.
     pub(super) place: (usize, usize),
-    /// Whether a person said it.
+    /// True if a person said it.
     pub(super) is_user: bool,
-    /// Whether a person agreed to it.
+    /// True if a person agreed to it.
     pub(super) is_agreed: bool,
-    /// Whether it holds.
+    /// True if it still holds.
     pub(super) is_live: bool,
     corrects: bool,
-    /// Whether it is an answer, with its question.
+    /// True if it is an answer, with its question.
     is_answer: bool,
     /// The tokens of its text.
     tokens: Vec<Token>,
@@ -63,7 +63,7 @@ pub(super) struct Said {
     /// Words after a number: units name no subject.
     units: Vec<Word>,
     values: Vec<Value>,
-    /// What it says that it leaves.
+    /// The choices that it abandons.
     left: Vec<Token>,
 }
 

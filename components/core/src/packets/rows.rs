@@ -58,7 +58,7 @@ pub(crate) struct Head {
     pub(crate) feedback: Vec<(u64, u64)>,
 }
 
-/// What is kept of a packet.
+/// The stored record of a packet.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Kept {
     pub(crate) address: String,

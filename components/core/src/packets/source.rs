@@ -1,8 +1,8 @@
-//! What a session has for a packet (spec 18.3).
+//! The data of a session for a packet (spec 18.3).
 
 use crate::{item::Item, key::Key, participant::Participant, time::Timestamp};
 
-/// What a session has for a packet, as far as its receiver may read it.
+/// The data of a session for a packet, as far as its receiver may read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
     /// Entries of the store.
@@ -26,9 +26,9 @@ pub struct EntrySource {
     pub value: String,
     /// The digest of the value.
     pub digest: String,
-    /// Who wrote it.
+    /// The participant that wrote it.
     pub written_by: Participant,
-    /// When.
+    /// The time when it was written.
     pub written_at: Timestamp,
 }
 
@@ -48,7 +48,7 @@ pub struct MissingSource {
     pub id: String,
     /// Its text.
     pub text: String,
-    /// Who reported it.
+    /// The participant that reported it.
     pub reported_by: Participant,
 }
 

@@ -1,5 +1,5 @@
-//! What changed: since the last version of a packet, and in its sources since it was made
-//! (spec 18.9).
+//! Finds changes: since the last version of a packet, and in its sources since it was made (spec
+//! 18.9).
 
 use super::{kinds::Part, material::shortened, packet::Packet, statement::Origin};
 use crate::{closed_list::closed_list, key::Key};
@@ -8,7 +8,7 @@ use crate::{closed_list::closed_list, key::Key};
 const CHANGE_CHARS_MAX: usize = 160;
 
 closed_list! {
-    /// Why a source is stale.
+    /// The reason why a source is stale.
     Staleness "staleness" {
         Newer "newer": "There is a newer version.";
         Gone "gone": "It was deleted, has expired, or is hidden from the reader.";
@@ -16,7 +16,7 @@ closed_list! {
     }
 }
 
-/// What became of a source.
+/// The present state of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceState {
     /// It has this version. A round's state has the number of the last round.
@@ -35,7 +35,7 @@ pub struct Stale {
     pub pointers: Vec<String>,
     /// The source; `None` for entries that are hidden from the reader, whose keys are hidden, too.
     pub origin: Option<Origin>,
-    /// Why.
+    /// The reason.
     pub staleness: Staleness,
     /// The current version, if there is one.
     pub current: Option<u64>,

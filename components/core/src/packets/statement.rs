@@ -17,32 +17,32 @@ pub struct Statement {
     pub text: String,
     /// The reason of a decision, the summary of a file, why an attempt failed.
     pub detail: Option<String>,
-    /// Who made a decision.
+    /// The author of a decision.
     pub made_by: Option<MadeBy>,
     /// The decisions that were merged into this one, oldest first.
     pub merged_from: Vec<String>,
-    /// Where it comes from.
+    /// Its source.
     pub source: Source,
-    /// When it was said, as a rank: of two statements the later one has the higher rank.
+    /// The time when it was said, as a rank: of two statements the later one has the higher rank.
     pub rank: u64,
-    /// Whether only its relevance decides if it is shown: something was said in passing.
+    /// True if it was said in passing: only its relevance decides if it is shown.
     pub is_weak: bool,
 }
 
 /// The source of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// Where it stands.
+    /// Its place.
     pub origin: Origin,
-    /// The digest of what stands there, as [`crate::digest::sha256`] writes it.
+    /// The digest of the text at this place, as [`crate::digest::sha256`] writes it.
     pub digest: String,
-    /// How far it can be trusted.
+    /// Its authority: how far it can be trusted.
     pub authority: Authority,
-    /// Who wrote it: a participant, or the speaker of a message.
+    /// Its author: a participant, or the speaker of a message.
     pub by: Option<String>,
 }
 
-/// Where a statement stands.
+/// The place of a statement.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// It was given with the request.
@@ -95,7 +95,7 @@ impl Statement {
         }
     }
 
-    /// Returns the statement as it is told: with the summary of a file, or why.
+    /// Returns the statement with its detail: the summary of a file, or a reason.
     pub(super) fn told(&self) -> String {
         match &self.detail {
             None => self.text.clone(),

@@ -10,18 +10,18 @@ use crate::{
     text::{Score, words::Reader},
 };
 
-/// The most types of tasks that statistics tell apart.
+/// The most types of tasks that statistics distinguish.
 pub const TASK_TYPES_MAX: usize = 100;
 /// The type of a task that names none, and of those beyond [`TASK_TYPES_MAX`].
 pub const OTHER: &str = "other";
 
-/// How many different gaps of one type of task are counted.
+/// The most different gaps of one type of task that are counted.
 const MENTIONS_MAX: usize = 200;
 /// A depth is compared from this many ended tasks on (004).
 const ENDED_MIN: u32 = 5;
-/// How far a success rate may be below the best: five points.
+/// The most that a success rate may be below the best: five points.
 const POINTS: u16 = 500;
-/// How many gaps a report has.
+/// The most gaps of a report.
 const TOP_MAX: usize = 10;
 /// Advice needs feedback of this many packets.
 const ADVICE_MIN: u32 = 3;
@@ -42,35 +42,35 @@ pub struct Statistics {
 pub struct TypeSums {
     /// The sums of each depth, in the order of [`Depth::ALL`].
     pub depths: [DepthSums; 3],
-    /// How often each gap was reported, by its text.
+    /// The counts of reported gaps, by text.
     pub gaps: Vec<(String, Mentions)>,
-    /// How often each part was reported as unused, by its text.
+    /// The counts of parts that were reported as unused, by text.
     pub unused: Vec<(String, Mentions)>,
 }
 
 /// Sums of one depth.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DepthSums {
-    /// How many packets were used.
+    /// The number of packets that were used.
     pub count: u32,
-    /// How many tasks were done.
+    /// The number of tasks that were done.
     pub done: u32,
-    /// How many tasks failed.
+    /// The number of tasks that failed.
     pub failed: u32,
-    /// How many tasks were abandoned.
+    /// The number of tasks that were abandoned.
     pub abandoned: u32,
     /// Each size in tokens, and how many packets have it.
     pub sizes: Vec<(u32, u32)>,
 }
 
-/// How often something was reported.
+/// The counts of one reported text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Mentions {
-    /// How often.
+    /// The number of reports.
     pub count: u32,
-    /// How often with an outcome.
+    /// The number of reports with an outcome.
     pub ended: u32,
-    /// How often the task failed or was abandoned.
+    /// The number of reports for a task that failed or was abandoned.
     pub failed: u32,
 }
 
@@ -79,19 +79,19 @@ pub struct Mentions {
 pub struct TypeReport {
     /// The type of task; `None` for all types together.
     pub task_type: Option<String>,
-    /// How many packets were used.
+    /// The number of packets that were used.
     pub count: u32,
     /// The mean tokens, rounded down.
     pub mean_tokens: u32,
     /// The median tokens, rounded down between two.
     pub median_tokens: u32,
-    /// How many tasks ended.
+    /// The number of tasks that ended.
     pub ended: u32,
     /// The share of ended tasks that are done; `None` if none ended.
     pub success_rate: Option<Score>,
-    /// What was lacked most, most often first.
+    /// The context that was lacked most, most often first.
     pub gaps: Vec<GapReport>,
-    /// What was unused most, most often first.
+    /// The context that was unused most, most often first.
     pub unused: Vec<GapReport>,
     /// The least context that suffices.
     pub minimum: Minimum,
@@ -100,9 +100,9 @@ pub struct TypeReport {
 /// A gap, or something unused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GapReport {
-    /// What it is.
+    /// Its text.
     pub text: String,
-    /// How often it was reported.
+    /// The number of reports.
     pub count: u32,
     /// The share of packets for which it was reported.
     pub share: Score,
@@ -126,10 +126,10 @@ pub enum Minimum {
     },
 }
 
-/// What earlier feedback says about a packet.
+/// An advice from earlier feedback on packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
-    /// What kind of advice it is.
+    /// The kind of advice.
     pub code: AdviceCode,
     /// The advice, in a sentence.
     pub message: String,

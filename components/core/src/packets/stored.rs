@@ -1,4 +1,4 @@
-//! What a session keeps of packets, read from its bucket (spec 18.6).
+//! Reads the packets that a session keeps from its bucket (spec 18.6).
 //!
 //! The decisions and the commits are in `session`.
 

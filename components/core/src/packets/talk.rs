@@ -78,8 +78,8 @@ pub(super) fn read(task: &str, items: &[Item]) -> Vec<Statement> {
     all
 }
 
-/// The facts of a conversation by their places, and whether their sentences were read: then they are
-/// statements, or are none.
+/// The facts of a conversation by their places, each with true if its sentence was read: then it is
+/// already a statement, or was left out.
 struct Facts<'a>(Vec<(&'a Fact, bool)>);
 
 impl<'a> Facts<'a> {
@@ -112,14 +112,14 @@ fn place(it: &Fact) -> (usize, usize) {
     (it.place.item, it.place.start)
 }
 
-/// Where a sentence of a person is.
+/// The place of a sentence of a person.
 #[derive(Clone, Copy)]
 struct Place {
     /// The place of its message.
     nth: usize,
-    /// Whether its message answers something, or said something of the subject before it.
+    /// True if its message answers something, or has an earlier statement on the subject.
     answers: bool,
-    /// Whether it is in the paragraph that says the goal.
+    /// True if it is in the paragraph that states the goal.
     is_of_goal: bool,
 }
 
@@ -204,7 +204,7 @@ impl Reading<'_> {
             let item = self.items.get(message.item);
             let statement = item.and_then(|it| from_fact(it, fact));
             if let Some(mut it) = statement {
-                // A label is no reason to tell of another task.
+                // A label is no reason to include a statement about another task.
                 let ties = self.topics.ties(&mut self.reader, sentence.text, nth);
                 it.is_weak = ties == 0 && !is_of_goal;
                 self.push(it, message);
@@ -234,7 +234,7 @@ impl Reading<'_> {
         };
         let is_marked = fact.is_some_and(|it| it.class != Class::Fact && it.class != Class::Goal);
         let ties = self.topics.ties(&mut self.reader, sentence.text, nth);
-        // What is told of oneself or of the past is no instruction.
+        // A narrative about oneself or the past is not an instruction.
         let is_told = !has_cue && !is_marked && cues::narrates(lower);
         let is_said = has_cue || has_value || answers || is_marked;
         let is_tied = ties > 0 || is_of_goal || answers && !cues::is_personal(lower);
@@ -358,7 +358,7 @@ impl Reading<'_> {
         let is_aside = aside.is_some_and(|it| it.start <= question.start);
         let words = answer.lower.words();
         let is_bare = opening == Answer::Yes && cues::is_bare(&answer.lower);
-        // A rule of its own needs no question.
+        // A rule that stands alone needs no question.
         let is_whole =
             cues::forbids(&answer.lower) && words > RULE_WORDS_MIN && opening == Answer::Other;
         if is_bare

@@ -1,4 +1,4 @@
-//! Which words of a conversation belong to its subject, so that an aside is told from it.
+//! The words of a conversation's subject, by which asides are recognized.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,13 @@ use crate::{
     text::words::{Reader, Word},
 };
 
-/// How many words a message shares with the subject if it belongs to it.
+/// The fewest words that a message of the subject shares with it.
 const SHARED_MIN: usize = 2;
-/// How often the subject grows by the messages that belong to it.
+/// The number of rounds in which the subject grows by the messages that belong to it.
 const ROUNDS: u32 = 2;
 
-/// Which words belong to the subject: those of messages that have words in common with the goal, or
-/// with such messages.
+/// The words of the subject: those of messages that have words in common with the goal, or with
+/// such messages.
 pub(super) struct Topics {
     /// For each word, the messages of the subject that have it.
     pub(super) messages: BTreeMap<Word, Vec<usize>>,

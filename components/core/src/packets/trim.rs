@@ -1,13 +1,13 @@
 //! Trims a packet until it is within its budget: the least important first (spec 18.2).
 //!
-//! The order: the history is told shorter, then cut down to its share; the codebase to its share;
-//! what was said in passing; the goal is cut to a sentence; decisions are told shorter, then cut down
-//! to their share; then all of the history, of the codebase and of the decisions, the older first;
-//! criteria of success; constraints; at last the goal, of which the task remains.
+//! The order: the history is shortened, then cut down to its share; the codebase to its share;
+//! statements made in passing; the goal is cut to a sentence; decisions are shortened, then cut
+//! down to their share; then all of the history, of the codebase and of the decisions, the older
+//! first; criteria of success; constraints; at last the goal, of which the task remains.
 //!
 //! # Invariant
 //!
-//! A candidate is shown in full, shorter, or not at all. What is not shown is counted.
+//! A candidate is shown in full, shorter, or not at all. Those that are not shown are counted.
 
 use super::{
     gather::Gathered,
@@ -19,12 +19,12 @@ use crate::{Error, order::sorted, tokens::Tokens};
 
 /// The longest tag, in characters.
 const TAG_CHARS_MAX: usize = 24;
-/// What the title of a part costs.
+/// The cost of the title of a part.
 const TITLE_TOKENS: u32 = 4;
-/// From this budget on, what was left out is told in words.
+/// From this budget on, the packet describes its omissions as text.
 const WORDS_FROM: Tokens = Tokens(200);
 
-/// How much of a statement is shown.
+/// The extent to which a statement is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Detail {
     /// Nothing.
@@ -46,17 +46,17 @@ struct Choice {
     is_weak: bool,
     /// Its age: 0 for the newest third, 2 for the oldest.
     third: u8,
-    /// What it costs at each detail, from none to all.
+    /// Its cost at each detail, from none to all.
     costs: [u32; 4],
     detail: Detail,
 }
 
-/// What is shown of the candidates.
+/// The details at which the candidates are shown.
 #[derive(Debug, Clone)]
 pub(super) struct Trimmed {
     /// The candidates that may be shown, in the order of the candidates.
     choices: Vec<Choice>,
-    /// Whether what was left out is told in words.
+    /// True if omissions are described as text.
     pub(super) in_words: bool,
 }
 
@@ -273,11 +273,11 @@ const REFILL: [Part; 11] = [
 /// A step of trimming.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// Tell each as its age allows.
+    /// Shorten each as its age allows.
     Age,
-    /// Tell the goal in one sentence.
+    /// Shorten the goal to one sentence.
     Shorten,
-    /// Leave out what was said in passing.
+    /// Leave out statements made in passing.
     DropWeak,
     /// Leave out statements while the layer costs more.
     DropTo(u32),

@@ -1,4 +1,4 @@
-//! Verification: what differs between a document that somebody has and the packet (spec 18.5).
+//! Verification: finds the differences between a copy of a packet and the packet (spec 18.5).
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub const DIFFERENCES_MAX: usize = 100;
 /// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verification {
-    /// Whether the document is the packet.
+    /// True if the document equals the packet.
     pub is_intact: bool,
     /// The checksum that the document should have.
     pub checksum: String,

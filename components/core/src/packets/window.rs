@@ -1,9 +1,9 @@
-//! Which part of a long conversation is read: the first message of a person, the latest messages, and
-//! of the others those with a label.
+//! The part of a long conversation that is read: the first message of a person, the latest
+//! messages, and earlier messages with a label.
 //!
 //! # Bound
 //!
-//! At most [`LATEST_BYTES`] and [`LABELLED_BYTES`] are read, so that a packet takes as long for any
+//! At most [`LATEST_BYTES`] and [`LABELLED_BYTES`] are read, so the time is bounded for any
 //! conversation.
 
 use std::borrow::Cow;
@@ -13,11 +13,11 @@ use crate::{
     item::{Authority, Body, Item},
 };
 
-/// How many bytes of the latest messages are read.
+/// The most bytes of the latest messages that are read.
 const LATEST_BYTES: usize = 128 << 10;
-/// How many bytes of earlier messages with a label are read.
+/// The most bytes of earlier messages with a label that are read.
 const LABELLED_BYTES: usize = 32 << 10;
-/// How many bytes of one message are read.
+/// The most bytes of one message that are read.
 const ITEM_BYTES: usize = 32 << 10;
 /// Parts of the labels of what must not be forgotten.
 const LABELS: [&str; 6] =
