@@ -33,7 +33,7 @@ pub struct AuditRecord {
     pub at: Timestamp,
     /// The changed entry; `None` for an action on the whole scope.
     pub entry: Option<AuditEntry>,
-    /// What the action was done to, if that is no entry and no round.
+    /// The target of the action, if it is neither an entry nor a round.
     pub label: Option<Subject>,
     /// The reason, for actions that require one.
     pub reason: Option<Line>,
@@ -214,7 +214,7 @@ audit_actions! {
     MarkMemory "mark_memory": Info, Entry;
     /// Read memories, which counts as use.
     ReadMemories "read_memories": Info, Entry;
-    /// Told a session what it should know.
+    /// Gave a session the knowledge of its project (rehydration).
     Rehydrate "rehydrate": Info, Entry;
     /// Archived a memory by a rule.
     ExpireMemory "archive_memory": Info, Entry;

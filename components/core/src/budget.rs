@@ -59,9 +59,9 @@ pub struct Meter {
 pub struct Overrun {
     /// The limit.
     pub limit: Limit,
-    /// What the item needs.
+    /// The size of the item.
     pub needs: u64,
-    /// What is left.
+    /// The rest of the budget.
     pub left: u64,
 }
 

@@ -40,7 +40,7 @@ pub struct Config {
     /// True if a value that looks like a credential or personal data is rejected instead of stored
     /// with a warning.
     pub rejects_secrets: bool,
-    /// How packets are written.
+    /// The settings of packets.
     pub packet: PacketConfig,
 }
 
@@ -77,7 +77,7 @@ pub struct ConfigChange {
     pub tools: Option<Vec<String>>,
     /// True if values that look like secrets are rejected.
     pub rejects_secrets: Option<bool>,
-    /// How packets are written; `Some(None)` for the defaults.
+    /// The settings of packets; `Some(None)` for the defaults.
     pub packet: Option<Option<PacketConfigChange>>,
 }
 

@@ -90,7 +90,7 @@ impl Prefix {
     }
 }
 
-/// Returns the key that `text`, which is none, most likely means, such as `project_notes` for
+/// Returns the valid key that an invalid `text` most likely means, such as `project_notes` for
 /// `Project Notes`.
 pub(crate) fn similar(text: &str) -> Option<String> {
     let mut similar = String::new();

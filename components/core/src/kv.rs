@@ -70,7 +70,7 @@ pub trait Bucket {
 }
 
 /// Returns the end of the range of names that start with `prefix`: the first text after all of
-/// them, or `None` if there is none.
+/// them, or `None` if no text is.
 pub fn prefix_end(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     while let Some(last) = end.pop() {

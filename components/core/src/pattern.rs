@@ -155,7 +155,8 @@ impl Participants {
     /// Returns true if one of the patterns matches every participant that `pattern` matches, for
     /// certain.
     pub fn has_all(&self, pattern: &str) -> bool {
-        // A `*` in the text is only matched by a `*`, which matches what stands for it, too.
+        // A `*` in the text is only matched by a `*`, which also matches everything that the other
+        // covers.
         self.is_everyone() || self.0.iter().any(|it| matches(&it.0, pattern))
     }
 

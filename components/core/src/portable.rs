@@ -48,9 +48,9 @@ pub struct Portable {
     pub snapshots: Vec<Snapshot>,
     /// The retained history of its rounds.
     pub rounds: RoundHistory,
-    /// What it keeps of the context pipeline.
+    /// Its records of the context pipeline.
     pub context: KeptContext,
-    /// What it keeps of packets.
+    /// Its packets.
     pub packets: KeptPackets,
     /// The values of all versions, by key and the revision that wrote them.
     pub values: BTreeMap<(Key, Revision), String>,
@@ -66,7 +66,7 @@ pub struct PortableProject {
     pub project: ProjectId,
     /// Its revision, which is the same in all pages.
     pub revision: Revision,
-    /// Where its memories got their ids.
+    /// The origins of its memories' ids.
     pub origins: Origins,
     /// True if it is read-only.
     pub is_archived: bool,
@@ -78,15 +78,15 @@ pub struct PortableProject {
     pub last_memory: u64,
     /// The second id of the newest decision.
     pub last_decision: Option<DecisionId>,
-    /// How many sessions ever worked on it.
+    /// The number of sessions that ever worked on it.
     pub session_count: u32,
-    /// How many sections all pages have.
+    /// The number of sections in all pages.
     pub section_count: u32,
-    /// How many handoffs all pages have.
+    /// The number of handoffs in all pages.
     pub handoff_count: u32,
-    /// What sessions did, by their ids; in the first page.
+    /// The activity of its sessions, by their ids; in the first page.
     pub sessions: Vec<PortableSession>,
-    /// What its team coordinates, if it ever did; in the first page.
+    /// The coordination state of its team, if it was ever written; in the first page.
     pub coordination: Option<CoordinationState>,
     /// The place where the page before ended; 0 in the first page.
     pub after: u64,
@@ -105,7 +105,7 @@ pub struct PortableProject {
 pub struct PortableMemory {
     /// The memory.
     pub memory: Memory,
-    /// How often it was read.
+    /// The count of its reads.
     pub uses: Use,
     /// Its earlier versions, the oldest first.
     pub versions: Vec<Memory>,
@@ -129,7 +129,7 @@ pub struct PortableHandoff {
     pub handoff: Handoff,
     /// Its package as canonical JSON; `None` if it was redacted.
     pub package: Option<String>,
-    /// What did not fit the package.
+    /// The pieces that did not fit the package.
     pub omitted: Vec<Omission>,
 }
 
@@ -138,6 +138,6 @@ pub struct PortableHandoff {
 pub struct PortableSession {
     /// Its id.
     pub session: SessionId,
-    /// What it did.
+    /// Its activity.
     pub did: SessionUse,
 }

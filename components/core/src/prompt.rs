@@ -87,20 +87,20 @@ When reading from shared_context: call list_keys first, read only what your task
 What the user approved is authoritative; drafts are input. It is a cache, not the source of truth.
 ";
 
-/// What a participant needs to know of rounds.
+/// The instructions on rounds for a participant.
 const ROUNDS: &str = "\
 The agents of this session agree on one JSON state in rounds: read the state first; while a round
 is open, propose deltas with the reason for each; closing the round merges them.
 ";
 
-/// What a worker needs to know of packets.
+/// The instructions on packets for a worker.
 const PACKETS_OF_AGENTS: &str = "\
 You may have a packet, what is known for your task. Begin with context_packets, action context_read;
 follow its constraints, and do not decide again what it has decided. If you lack something, ask with
 context_query. At the end send context_feedback: what you lacked, what you did not use, the outcome.
 ";
 
-/// What the orchestrator needs to know of packets.
+/// The instructions on packets for the orchestrator.
 const PACKETS_OF_ORCHESTRATORS: &str = "\
 Before you launch a subagent, give it a packet: context_packets_manage, action context_generate, with
 its task, its address and a depth (minimal for a simple task, deep for a risky one). Tell the subagent
@@ -217,8 +217,8 @@ fn opening(participant: &Participant, granted: &KeyPatterns, tools: &[String]) -
     format!("{name}{who}\n{limit}{own}{rounds}{packets}")
 }
 
-/// Returns the conventions for `granted` keys as in spec 6.1, or an empty text if there
-/// are none.
+/// Returns the conventions for `granted` keys as in spec 6.1, or an empty text if no convention
+/// applies.
 fn keys(namespace: &Namespace, granted: &KeyPatterns, conventions: Conventions) -> String {
     let keys = || namespace.keys.iter().filter(|it| granted.has(&it.key));
     if conventions == Conventions::None || keys().next().is_none() {
@@ -268,7 +268,7 @@ mod tests {
         render(&who, &keys, &Namespace::template(), &tools, count, Tokens(max_tokens))
     }
 
-    /// A text about tools that nobody lists sends an agent to calls that fail.
+    /// A text about tools that are not listed would make an agent try calls that fail.
     #[test]
     fn sets_of_tools_are_explained_where_they_are_offered() {
         let tools = ["delta_rounds", "context_packets"];

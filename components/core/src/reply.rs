@@ -140,7 +140,7 @@ pub struct ProjectInfo {
     pub memories: u32,
     /// The bytes of memories with their versions.
     pub bytes: u64,
-    /// How many sessions worked on it.
+    /// The number of sessions that worked on it.
     pub sessions: u32,
 }
 
@@ -149,7 +149,7 @@ pub struct ProjectInfo {
 pub struct ProjectSessions {
     /// The sessions, the one that did something last first.
     pub sessions: Vec<(SessionId, SessionUse)>,
-    /// How many sessions ever worked on it.
+    /// The number of sessions that ever worked on it.
     pub total: u32,
 }
 

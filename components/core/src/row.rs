@@ -74,8 +74,8 @@ pub(crate) fn stored_participant(text: &str) -> Result<Participant, Error> {
     Participant::parse(text).map_err(damaged)
 }
 
-/// Returns a list of participants in its stored form. An empty list, otherwise invalid,
-/// stands for everyone.
+/// Returns a list of participants in its stored form. An empty list, otherwise invalid, means
+/// everyone.
 pub(crate) fn list_to_store(it: &Participants) -> Vec<String> {
     if it.is_everyone() { Vec::new() } else { it.patterns().map(str::to_owned).collect() }
 }

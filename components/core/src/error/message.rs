@@ -1,4 +1,4 @@
-//! What an error says to an agent: what is wrong, and what to do next.
+//! The messages of errors for agents: the problem, and what to do next.
 
 use std::fmt;
 

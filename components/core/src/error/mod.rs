@@ -131,7 +131,7 @@ pub enum Error {
         /// The requested id.
         id: String,
     },
-    /// What is to be kept exceeds a limit of the context pipeline.
+    /// The new record exceeds a limit of the context pipeline.
     EnvelopeLimit {
         /// The limit, and what to do.
         message: String,
@@ -141,7 +141,7 @@ pub enum Error {
         /// The address or the version that was asked for.
         packet: String,
     },
-    /// What is to be kept exceeds a limit of packets.
+    /// The new packet or feedback exceeds a limit of packets.
     PacketLimit {
         /// The limit, and what to do.
         message: String,
@@ -190,7 +190,7 @@ pub enum Error {
         /// Its version.
         current_version: u32,
     },
-    /// What is to be kept exceeds a limit of the project.
+    /// The new record exceeds a limit of the project.
     MemoryLimit {
         /// The limit, and what to do.
         message: String,
@@ -256,7 +256,7 @@ pub enum Error {
         /// The sections, and who owns them now.
         sections: String,
     },
-    /// What is to be kept exceeds a limit of the outline.
+    /// The new section or lease exceeds a limit of the outline.
     OutlineLimit {
         /// The limit, and what to do.
         message: &'static str,
@@ -276,10 +276,10 @@ pub enum Error {
         form: &'static str,
         /// The names of a form and a depth in which the task fits the budget.
         fits: Option<(&'static str, &'static str)>,
-        /// Whether the packet was edited.
+        /// True if the packet was edited.
         is_edited: bool,
     },
-    /// A packet is not what its checksum says.
+    /// The packet does not match its checksum.
     PacketAltered {
         /// The places that differ, as JSON pointers, if the packet is known.
         differences: Vec<String>,
@@ -310,10 +310,10 @@ pub enum Error {
     },
     /// The value looks like a credential or personal data, which the session rejects.
     SensitiveValue {
-        /// What it looks like.
+        /// The kind of sensitive data that was recognized.
         kind: &'static str,
     },
-    /// What an assembly must show does not fit its budget.
+    /// The items that an assembly must show do not fit its budget.
     BudgetTooSmall {
         /// The name of the limit that is exceeded.
         limit: &'static str,
@@ -322,7 +322,7 @@ pub enum Error {
         /// By how much that is over the limit.
         over: u64,
     },
-    /// What a compaction must keep is over its target.
+    /// The items and facts that a compaction must keep exceed its target.
     TargetUnreachable {
         /// The target.
         target: Tokens,

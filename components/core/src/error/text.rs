@@ -9,7 +9,7 @@ use crate::{
     tokens::Tokens,
 };
 
-/// Writes why `key` is none, and the key that it most likely means.
+/// Writes why `key` is invalid, and the valid key that was most likely meant.
 pub(super) fn invalid_key(f: &mut fmt::Formatter<'_>, key: &str, has_prefix: bool) -> fmt::Result {
     if has_prefix {
         if key.split_once(':').is_none_or(|(_, rest)| rest.is_empty()) {

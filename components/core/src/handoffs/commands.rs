@@ -31,12 +31,12 @@ pub const SKILL_BYTES_MAX: usize = 100;
 pub const ITEMS_MAX: u32 = 2_000;
 /// The least budget of a package.
 pub const PACKAGE_TOKENS_MIN: Tokens = Tokens(1_000);
-/// How long an offer holds, in seconds, and the range.
+/// The default of the seconds that an offer is valid.
 pub const OFFER_SECONDS_DEFAULT: u64 = 24 * 60 * 60;
-/// The range of seconds that an offer holds.
+/// The range of the seconds that an offer is valid.
 pub const OFFER_SECONDS: std::ops::RangeInclusive<u64> = 60..=7 * 24 * 60 * 60;
 
-/// An operation on handoffs, or on what a project tells an agent.
+/// An operation on handoffs, or the system prompt of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Offers a handoff, or takes over from an agent that does not answer.
@@ -67,7 +67,7 @@ pub enum Command {
     Prompt(Box<PromptRequest>),
 }
 
-/// Which handoffs are listed.
+/// A filter for the list of handoffs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListHandoffs {
     /// Only of this state.
@@ -85,9 +85,9 @@ pub struct OfferHandoff {
     pub to: Party,
     /// The kind.
     pub kind: HandoffKind,
-    /// Why the work is handed over.
+    /// The reason for handing the work over.
     pub reason: Trigger,
-    /// What the work is, and how far it is.
+    /// A description of the work and its progress.
     pub summary: String,
     /// The task.
     pub task: Option<String>,
@@ -105,7 +105,7 @@ pub struct OfferHandoff {
     pub items: Vec<Item>,
     /// The most tokens of the package.
     pub budget: Tokens,
-    /// How long the offer holds, in seconds.
+    /// The seconds that the offer is valid.
     pub seconds: u64,
 }
 

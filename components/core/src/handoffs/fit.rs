@@ -1,4 +1,4 @@
-//! Which pieces fit a budget that several parts share.
+//! Chooses pieces that fit a budget shared by several parts.
 
 use crate::{
     budget::{Meter, Overrun, Size},

@@ -1,7 +1,7 @@
-//! What a package says in free text, and the memories that it names (spec 15.6, 21.4).
+//! The free texts of a package, and the memories that it names (spec 15.6, 21.4).
 //!
-//! Leaves out names, ids, times and other members that the system writes: the reason of a redaction may
-//! repeat those.
+//! Names, ids, times and other members that the system writes are left out: the reason of a
+//! redaction may repeat those.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! A handoff: who hands over what to whom, and what became of it (spec 21.1).
+//! A handoff: its parties, the work that is handed over, and its state (spec 21.1).
 
 use std::fmt;
 
@@ -69,7 +69,7 @@ pub struct Handoff {
     pub id: HandoffId,
     /// Its kind.
     pub kind: HandoffKind,
-    /// Why the work is handed over.
+    /// The reason for handing the work over.
     pub reason: Trigger,
     /// Its state.
     pub state: HandoffState,
@@ -79,13 +79,13 @@ pub struct Handoff {
     pub to: Party,
     /// True if an orchestrator took over without the former agent.
     pub is_takeover: bool,
-    /// When it was offered.
+    /// The time of the offer.
     pub offered_at: Timestamp,
     /// The instant from which it can no longer be accepted.
     pub expires_at: Timestamp,
-    /// When it was accepted or declined, and by which party.
+    /// The time at which it was accepted or declined, and the party that did so.
     pub settled: Option<(Timestamp, Party)>,
-    /// Why it was declined.
+    /// The reason why it was declined.
     pub note: Option<Line>,
     /// The markers of the sections whose ownership is transferred.
     pub sections: Vec<String>,
@@ -101,7 +101,7 @@ pub struct Handoff {
     pub memory: Option<u64>,
     /// The numbers of the memories in the package.
     pub named: Vec<u64>,
-    /// Why the package was redacted.
+    /// The reason of the redaction of the package.
     pub redacted: Option<Line>,
 }
 
@@ -123,7 +123,7 @@ pub struct HandoffRead {
     pub handoff: Handoff,
     /// Its package as canonical JSON; `None` in the reply to an offer, and if it was redacted.
     pub package: Option<String>,
-    /// What did not fit the package.
+    /// The pieces that did not fit the package.
     pub omitted: Vec<Omission>,
     /// The handoffs by which the agent received the work, the latest first.
     pub chain: Vec<HandoffId>,

@@ -1,4 +1,4 @@
-//! What a package is made from: memories, texts of the agent, and a packet (spec 21.2).
+//! The material of a package: memories, texts of the agent, and a packet (spec 21.2).
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::{
     scope::SessionId,
 };
 
-/// What every packet's format begins with.
+/// The prefix of every packet format.
 const PACKET_FORMAT: &str = "shared-context/packet/";
 
 /// A part of a package, with its share of the budget in percent.
@@ -38,7 +38,7 @@ impl Share {
     }
 }
 
-/// What may be in a package.
+/// A candidate of a package.
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(super) share: Share,
@@ -51,7 +51,7 @@ pub(crate) struct Piece {
     pub(super) memory: Option<u64>,
 }
 
-/// What the project knows that a package may have, each list the most important first.
+/// The project's candidates for a package, each list the most important first.
 #[derive(Debug, Default)]
 pub(crate) struct Material {
     /// The executive summary of the project, and its writer.
@@ -157,7 +157,7 @@ fn memory_value(it: &Memory) -> Value {
 /// A packet that was given.
 #[derive(Debug)]
 pub(crate) struct GivenPacket {
-    /// What identifies it, and its links.
+    /// The ids of the packet, and its links.
     pub(super) reference: Value,
     context: Map<String, Value>,
     id: String,

@@ -30,10 +30,10 @@ pub const PACKAGE_FORMAT: &str = "shared-context/handoff/1";
 pub const PACKAGE_BYTES_MAX: u64 = 256 * 1024;
 /// The importance of the memory of a handoff.
 const MEMORY_IMPORTANCE: u8 = 7;
-/// How many texts of a list are in the memory of a handoff, and how many characters of each.
+/// The most texts of a list in the memory of a handoff, and the most characters of each.
 const REMEMBERED_MAX: usize = 10;
 const REMEMBERED_CHARS: usize = 200;
-/// How many of the pieces that were left out are named.
+/// The most pieces that are named among those left out.
 pub(crate) const OMITTED_MAX: usize = 1_000;
 
 /// The objects of a package, each with its lists.

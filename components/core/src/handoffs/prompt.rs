@@ -27,14 +27,14 @@ pub const PROMPT_BYTES_MAX: usize = 16_384;
 /// The most sections in focus.
 pub const FOCUS_MAX: usize = 16;
 
-/// What a system prompt is written for.
+/// The purpose and the limits of a system prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptRequest {
-    /// Who the agent is.
+    /// A name or description of the agent.
     pub agent: Option<String>,
     /// The task.
     pub task: Option<String>,
-    /// When the task is done.
+    /// The criteria of success of the task.
     pub criteria: Option<String>,
     /// The markers of the sections in focus.
     pub focus: Vec<String>,
@@ -76,7 +76,7 @@ impl PromptRequest {
     }
 }
 
-/// What a system prompt has of a part.
+/// The content of one part of a system prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptShare {
     /// The part.
@@ -96,9 +96,9 @@ pub struct ProjectPrompt {
     pub tokens: Tokens,
     /// The budget.
     pub budget: Tokens,
-    /// What it has.
+    /// The content of each part.
     pub parts: Vec<PromptShare>,
-    /// What did not fit.
+    /// The pieces that did not fit.
     pub omitted: Vec<Omission>,
 }
 

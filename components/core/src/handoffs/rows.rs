@@ -43,7 +43,7 @@ struct HandoffRecord {
     from: PartyRecord,
     to: PartyRecord,
     is_takeover: bool,
-    /// When it was offered, and when it expires.
+    /// The times of the offer and of its expiry.
     times: [u64; 2],
     settled: Option<(u64, PartyRecord)>,
     note: Option<String>,

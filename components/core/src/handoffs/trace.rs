@@ -1,4 +1,4 @@
-//! What a decision is linked with, over the sessions of a project (spec 21.4).
+//! The links of a decision over the sessions of a project (spec 21.4).
 
 use super::handoff::Handoff;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 pub(crate) const STEPS_MAX: usize = 256;
 
 closed_list! {
-    /// How a memory is linked with the one before it in a trace.
+    /// The link from one memory of a trace to the memory it was reached from.
     Link "link" {
         Asked "asked": "It is what was asked for.";
         SupersededBy "superseded_by": "It replaced the other.";
@@ -26,13 +26,13 @@ pub struct TraceStep {
     pub memory: Option<Memory>,
     /// Its id.
     pub id: MemoryId,
-    /// How it was reached.
+    /// The link by which it was reached.
     pub link: Link,
-    /// From which memory.
+    /// The memory that it was reached from.
     pub from: Option<MemoryId>,
 }
 
-/// What a decision is linked with.
+/// The memories, handoffs and sessions that a decision is linked with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
     /// The memories, from the one that was asked for.

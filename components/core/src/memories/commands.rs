@@ -38,7 +38,7 @@ pub enum Command {
     Mark {
         /// The memories.
         ids: Vec<MemoryRef>,
-        /// What they are marked as.
+        /// The mark.
         mark: Mark,
     },
     /// Finds memories.
@@ -47,7 +47,7 @@ pub enum Command {
     Rehydrate(RehydrateMemories),
     /// Archives and removes memories by the rules.
     Maintain {
-        /// Only tell what would be done.
+        /// True if the actions are only listed, not done.
         is_dry_run: bool,
     },
     /// Returns the decisions as a text, archived ones as well.
@@ -132,16 +132,16 @@ pub struct SearchMemories {
     pub sort: Option<Sort>,
     /// The most memories.
     pub limit: u32,
-    /// Where the last page ended.
+    /// The end of the previous page.
     pub cursor: Option<Cursor>,
 }
 
 /// The place of a found memory in the order of its search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor {
-    /// What comes first in the order, the higher the earlier.
+    /// The first criterion of the order; higher values come first.
     pub key: u64,
-    /// When the memory happened.
+    /// The time of the memory.
     pub at: u64,
     /// The number of the memory.
     pub number: u64,
@@ -150,11 +150,11 @@ pub struct Cursor {
 /// A request for what a new session should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RehydrateMemories {
-    /// What the session is about.
+    /// The task of the session.
     pub task: Option<String>,
     /// The budget.
     pub budget: Tokens,
-    /// Unverified memories as well.
+    /// True to include unverified memories.
     pub with_unverified: bool,
 }
 
@@ -163,7 +163,7 @@ pub struct RehydrateMemories {
 pub struct MemoryRead {
     /// The memory.
     pub memory: Memory,
-    /// How often it was read, this time included.
+    /// The count of its reads, this one included.
     pub uses: Use,
     /// The ids of the memory that it belongs to, of those that it replaced, and of the one that
     /// replaced it.
@@ -201,7 +201,7 @@ pub struct Added {
 pub struct FoundMemory {
     /// The memory.
     pub memory: Memory,
-    /// How often it was read.
+    /// The count of its reads.
     pub uses: Use,
     /// The parts of its rank.
     pub rank: Rank,
@@ -214,16 +214,16 @@ pub struct FoundMemory {
 pub struct FoundMemories {
     /// The memories, in their order.
     pub found: Vec<FoundMemory>,
-    /// How many memories match.
+    /// The number of memories that match.
     pub total: u32,
-    /// Where the next page begins; `None` if this is the last.
+    /// The start of the next page; `None` if this is the last.
     pub next: Option<Cursor>,
 }
 
 /// The result of maintenance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Maintained {
-    /// What was done, or would be.
+    /// The actions that were done, or would be.
     pub actions: Vec<MaintainedMemory>,
     /// True if there is more to do.
     pub has_more: bool,
@@ -231,10 +231,10 @@ pub struct Maintained {
     pub is_dry_run: bool,
 }
 
-/// What maintenance did to a memory.
+/// An action of maintenance on a memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaintainedMemory {
-    /// What was done.
+    /// The action.
     pub action: LifecycleAction,
     /// The memory.
     pub id: MemoryId,
@@ -269,7 +269,7 @@ pub enum Reply {
     Marked {
         /// The memories.
         ids: Vec<MemoryId>,
-        /// What they are marked as.
+        /// The mark.
         mark: Mark,
     },
     /// The reply to `Search`.
@@ -282,9 +282,9 @@ pub enum Reply {
     DecisionLog {
         /// The text.
         text: String,
-        /// How many decisions are in it.
+        /// The number of decisions in it.
         count: u32,
-        /// How many there are.
+        /// The number of all decisions.
         total: u32,
     },
     /// The reply to `Redact`.

@@ -128,9 +128,9 @@ impl fmt::Display for DecisionId {
 /// A reference to a memory by one of its ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryRef {
-    /// By its id.
+    /// A reference by id.
     Id(MemoryId),
-    /// By the second id of a decision.
+    /// A reference by the second id of a decision.
     Decision(DecisionId),
 }
 

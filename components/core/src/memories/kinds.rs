@@ -24,7 +24,7 @@ closed_list! {
 }
 
 closed_list! {
-    /// Whether an issue is resolved. Other kinds have no status.
+    /// The status of an issue. Other kinds have no status.
     Status "status" {
         Open "open": "It is not resolved.";
         Resolved "resolved": "It is resolved.";
@@ -32,7 +32,7 @@ closed_list! {
 }
 
 closed_list! {
-    /// What a memory is marked as.
+    /// A mark of a memory.
     Mark "mark" {
         Archived "archived": "Kept, and shown only to who asks for archived memories.";
         Active "active": "Neither archived nor marked for deletion, and replaced by none.";
@@ -52,7 +52,7 @@ closed_list! {
     }
 }
 
-/// What a member of a content holds.
+/// The type of a member's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
     /// A text.
@@ -72,7 +72,7 @@ pub struct MemberRule {
     pub name: &'static str,
     /// The heading in a text.
     pub heading: &'static str,
-    /// What it holds.
+    /// The type of its value.
     pub holds: Holds,
     /// True if a content needs it.
     pub is_needed: bool,

@@ -1,8 +1,8 @@
 //! The life of memories: which are archived, and which are removed (spec 19.6, source 002).
 //!
-//! The rules are data. Those that remove go before those that archive, and a run does one of both to a
-//! memory. What is younger than its importance keeps it is touched by no rule, except where somebody
-//! said so.
+//! The rules are data. Rules that remove are tried before those that archive, and a run does at
+//! most one of both to a memory. The importance of a memory protects it from all rules for a time
+//! or forever, except from a mark for deletion and from its expiry.
 
 use super::{
     id::DAY_MS,
@@ -16,7 +16,7 @@ use crate::{closed_list::closed_list, time::Timestamp};
 pub const ACTIONS_MAX: usize = 500;
 
 closed_list! {
-    /// What maintenance does to a memory.
+    /// An action of maintenance on a memory.
     LifecycleAction "action" {
         Archived "ARCHIVED": "It is kept, and shown only to who asks for archived memories.";
         Deleted "DELETED": "It is removed.";
@@ -26,7 +26,7 @@ closed_list! {
 /// A condition of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
-    /// Somebody marked it for deletion.
+    /// It is marked for deletion.
     Marked,
     /// Its expiry has passed.
     Expired,
@@ -40,7 +40,7 @@ pub enum Condition {
     Superseded,
     /// The issue is resolved.
     Resolved,
-    /// Nobody ever read it.
+    /// It was never read.
     Unread,
 }
 
@@ -49,11 +49,11 @@ pub enum Condition {
 pub struct Rule {
     /// The name in replies.
     pub name: &'static str,
-    /// What is done.
+    /// The action.
     pub action: LifecycleAction,
     /// The kind that it is about; all when `None`.
     pub kind: Option<Kind>,
-    /// What must hold, all of it.
+    /// The conditions, all of which must hold.
     pub conditions: &'static [Condition],
 }
 
@@ -92,7 +92,8 @@ pub static RULES: [Rule; 11] = [
 ];
 
 impl Rule {
-    /// Returns true if somebody said so, so that the importance of the memory does not protect it.
+    /// Returns true for an explicit request, a mark or an expiry, from which importance does not
+    /// protect.
     fn is_said(&self) -> bool {
         self.conditions.iter().any(|it| matches!(it, Marked | Expired))
     }

@@ -30,14 +30,14 @@ pub const IMPORTANCE: std::ops::RangeInclusive<u32> = 1..=10;
 pub const IMPORTANCE_DEFAULT: u8 = 5;
 /// The largest memory: title, content and tags as JSON, in bytes.
 pub const MEMORY_BYTES_MAX: usize = 8 * 1024;
-/// What stands for the title of a redacted memory.
+/// The text in place of the title of a redacted memory.
 pub(crate) const REDACTED_TITLE: &str = "[redacted]";
-/// How many earlier versions are kept.
+/// The most earlier versions that are kept.
 pub(crate) const VERSIONS_KEPT: usize = 9;
 /// The most memories that one may supersede at once.
 pub const SUPERSEDES_MAX: usize = 16;
 
-/// Where the words of a memory come from, within its session.
+/// The source of a memory within its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemorySource {
     /// The entry, the item of a conversation or the round, in one line.
@@ -51,7 +51,7 @@ impl MemorySource {
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] for a place that is not one line, or a digest that is none.
+    /// [`Error::Malformed`] for a place that is not one line, or an invalid digest.
     pub fn new(place: &str, digest: Option<String>) -> Result<Self, Error> {
         if digest.as_deref().is_some_and(|it| !is_sha256(it)) {
             return Err(Error::malformed("source.digest must be sha256: and 64 of 0-9 and a-f"));
@@ -63,19 +63,19 @@ impl MemorySource {
 /// A memory to be added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMemory {
-    /// What it is, in one line.
+    /// Its title, in one line.
     pub title: String,
     /// Its content, and with it its kind.
     pub content: Content,
     /// Words to find it by.
     pub tags: Vec<String>,
-    /// How important it is, from 1 to 10.
+    /// Its importance, from 1 to 10.
     pub importance: u8,
     /// The status of an issue; open when `None`.
     pub status: Option<Status>,
-    /// How far its source can be trusted.
+    /// The authority of its source: how far it can be trusted.
     pub authority: Authority,
-    /// When it happened; now when `None`.
+    /// The time when it happened; now when `None`.
     pub at: Option<Timestamp>,
     /// The instant from which it does not exist.
     pub expires_at: Option<Timestamp>,
@@ -83,16 +83,16 @@ pub struct NewMemory {
     pub parent: Option<MemoryRef>,
     /// The memories that it replaces.
     pub supersedes: Vec<MemoryRef>,
-    /// Where its words come from.
+    /// The source of its words.
     pub source: Option<MemorySource>,
 }
 
-/// What a redaction left of a memory.
+/// The remainder of a redacted memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedactedMemory {
     /// The digest of the memory.
     pub digest: String,
-    /// Why it was redacted.
+    /// The reason of the redaction.
     pub reason: Line,
 }
 
@@ -103,7 +103,7 @@ pub struct Memory {
     pub id: MemoryId,
     /// The second id of a decision.
     pub decision: Option<DecisionId>,
-    /// What it is.
+    /// Its title.
     pub title: String,
     /// Its content; `None` if it was redacted.
     pub content: Option<Content>,
@@ -111,25 +111,25 @@ pub struct Memory {
     pub kind: Kind,
     /// Its tags, in lower case.
     pub tags: Vec<String>,
-    /// How important it is.
+    /// Its importance.
     pub importance: u8,
     /// The status of an issue.
     pub status: Option<Status>,
-    /// How far its source can be trusted.
+    /// The authority of its source: how far it can be trusted.
     pub authority: Authority,
     /// False if it counts only for who asks for unverified memories.
     pub is_verified: bool,
-    /// When it happened.
+    /// The time when it happened.
     pub at: Timestamp,
-    /// When it was added.
+    /// The time when it was added.
     pub created_at: Timestamp,
-    /// Who added it.
+    /// The participant that added it.
     pub created_by: Participant,
     /// The session in which it was added; `None` for the operator.
     pub created_in: Option<SessionId>,
-    /// When this version was written.
+    /// The time of this version.
     pub changed_at: Timestamp,
-    /// Who wrote this version.
+    /// The participant that wrote this version.
     pub changed_by: Participant,
     /// Its version, from 1.
     pub version: u32,
@@ -141,13 +141,13 @@ pub struct Memory {
     pub supersedes: Vec<u64>,
     /// The number of the memory that replaced it.
     pub superseded_by: Option<u64>,
-    /// When it was archived.
+    /// The time when it was archived.
     pub archived_at: Option<Timestamp>,
     /// True if the next maintenance removes it.
     pub is_marked: bool,
-    /// Where its words come from.
+    /// The source of its words.
     pub source: Option<MemorySource>,
-    /// What a redaction left.
+    /// The digest and the reason that remain after a redaction.
     pub redacted: Option<RedactedMemory>,
 }
 

@@ -1,16 +1,18 @@
-//! Memories: what a team knows for longer than a session (spec 19).
+//! Memories: the knowledge of a team that outlives a session (spec 19).
 //!
-//! `memory` and `content` are what is stored, `kinds` the closed lists, `id` how a memory is named.
-//! `signature` and `near` are the rows by which memories are found without reading all of them;
-//! `search` and `rank` order what was found, `select` chooses what a new session is told, `render` writes
-//! it. `summary` proposes memories from what a session has. `lifecycle` has the rules by which memories are archived and removed.
+//! `memory` and `content` are the stored data, `kinds` the closed lists, `id` the names of
+//! memories. `signature` and `near` are the rows by which memories are found without reading all of
+//! them. `search` and `rank` order the results. `select` chooses the memories for a new session,
+//! and `render` writes them as text. `summary` proposes memories from the data of a session.
+//! `lifecycle` has the rules by which memories are archived and removed.
 //!
 //! # Invariants
 //!
-//! - Who wrote a memory, in which session and when is set by the system.
+//! - The system sets the participant, the session and the time of a memory.
 //! - A signature says the same as its memory: both are written in one commit.
-//! - What a new session is told is never over its budget.
-//! - No rule touches a memory that is younger than its importance keeps it, unless somebody said so.
+//! - The text for a new session never exceeds its budget.
+//! - No rule changes a memory that its importance still protects, except on an explicit mark or
+//!   expiry.
 
 pub(crate) mod commands;
 pub(crate) mod lifecycle;

@@ -7,7 +7,7 @@ use crate::{
     text::sketch::Sketch,
 };
 
-/// How many memories a page has.
+/// The number of memories in a page.
 const PAGE: u64 = 1_024;
 /// The prefix of the rows of pages.
 pub(crate) const PAGES: &str = "n/";
@@ -27,7 +27,7 @@ impl Near {
     /// Returns what a memory with this digest (`sha256:…`), title and text is found by.
     pub(crate) fn new(digest: &str, title: &str, text: &str) -> Self {
         let digits = digest.get(7..15).unwrap_or_default();
-        // 0 stands for no memory.
+        // 0 means no memory.
         let digest = u32::from_str_radix(digits, 16).unwrap_or_default().max(1);
         Self { digest, sketch: Sketch::new(title, text) }
     }

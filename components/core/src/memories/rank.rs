@@ -7,15 +7,15 @@ use crate::{text::Score, time::Timestamp};
 /// The parts of a rank, each in units of 1/10,000 of the whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rank {
-    /// How much the title has in common with the query: at most 1,500.
+    /// The similarity of the title to the query: at most 1,500.
     pub title: u16,
-    /// How much the content has in common with the query: at most 2,500.
+    /// The similarity of the content to the query: at most 2,500.
     pub content: u16,
     /// The importance: at most 2,500.
     pub importance: u16,
-    /// How recent it is: at most 2,000; half of it after 30 days.
+    /// The recency: at most 2,000; half of it after 30 days.
     pub recency: u16,
-    /// How often it was read: at most 1,500, from ten times on.
+    /// The count of reads: at most 1,500, from ten reads on.
     pub access: u16,
 }
 

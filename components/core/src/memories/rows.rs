@@ -62,7 +62,7 @@ struct MemoryRecord {
     is_resolved: Option<bool>,
     authority: String,
     is_verified: bool,
-    /// When it happened, was added, and was changed.
+    /// The times when it happened, was added, and was changed.
     times: [u64; 3],
     created_by: (String, Option<String>),
     changed_by: String,
@@ -193,12 +193,12 @@ pub(crate) fn decode_versions(bytes: &[u8]) -> Result<Vec<Memory>, Error> {
     rows.iter().map(|it| decode_memory(it)).collect()
 }
 
-/// How often a memory was read, and when last.
+/// The count of a memory's reads, and the time of the last one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Use {
-    /// How often.
+    /// The count.
     pub count: u32,
-    /// When last; 0 for never.
+    /// The time of the last read; 0 for never.
     pub last: Timestamp,
 }
 
@@ -222,12 +222,12 @@ pub(crate) fn decode_uses(bytes: &[u8]) -> Result<Vec<Use>, Error> {
     Ok(uses.map(|(count, last)| Use { count, last: Timestamp(last) }).collect())
 }
 
-/// What a session did in the project.
+/// The first and the last activity of a session in the project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionUse {
-    /// When it did something for the first time.
+    /// The time of its first activity.
     pub first_at: Timestamp,
-    /// When it did something last.
+    /// The time of its last activity.
     pub last_at: Timestamp,
     /// The numbers of the memories that it was shown last, the newest last.
     pub recalled: Vec<u64>,

@@ -72,7 +72,7 @@ impl SearchMemories {
             && self.tags.iter().all(|tag| it.has_tag(digest(tag)))
     }
 
-    /// Returns true if a memory matches what its signature tells by digests only.
+    /// Returns true if a memory matches in the details of which its signature has only digests.
     pub(crate) fn matches(&self, it: &Memory) -> bool {
         self.session.as_ref().is_none_or(|session| it.created_in.as_ref() == Some(session))
             && self.participant.as_ref().is_none_or(|by| it.created_by == *by)

@@ -1,4 +1,4 @@
-//! What a new session should know: which memories, and as much of them as fits (spec 19.5, source 002).
+//! Selects the memories for a new session, as many as fit (spec 19.5, source 002).
 //!
 //! # Invariant
 //!
@@ -28,11 +28,11 @@ use crate::{
 pub const REHYDRATE_TOKENS_DEFAULT: Tokens = Tokens(20_000);
 /// The range of budgets.
 pub const REHYDRATE_TOKENS: std::ops::RangeInclusive<u32> = 500..=200_000;
-/// How many memories of any age a task adds.
+/// The most memories of any age that a task adds.
 const FURTHER_MAX: usize = 5;
 
 closed_list! {
-    /// A part of what a new session is told.
+    /// A part of the text for a new session.
     Part "part" {
         Summary "project_summary": "What the project has.";
         State "current_state": "How far the work is: the newest state.";
@@ -115,27 +115,27 @@ impl Part {
     }
 }
 
-/// A memory that may be told.
+/// A memory that may be selected.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     pub(crate) brief: Brief,
     pub(crate) uses: Use,
-    /// How much it has in common with the task.
+    /// Its similarity to the task.
     pub(crate) relevance: Score,
 }
 
-/// When sessions worked on the project.
+/// The activity of sessions on the project.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Continuity {
-    /// When the last other session did something.
+    /// The time of the last activity of another session.
     pub last_session_end: Option<Timestamp>,
     /// The milliseconds since then.
     pub since_ms: Option<u64>,
-    /// How many sessions worked on the project.
+    /// The number of sessions that worked on the project.
     pub sessions: u32,
 }
 
-/// A part that is told.
+/// A part of the text, with its memories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToldPart {
     /// The part.
@@ -146,7 +146,7 @@ pub struct ToldPart {
     pub ids: Vec<MemoryId>,
 }
 
-/// What a new session is told.
+/// The text for a new session, and the memories it was made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rehydrated {
     /// The text.
@@ -155,13 +155,13 @@ pub struct Rehydrated {
     pub tokens: Tokens,
     /// The budget.
     pub budget: Tokens,
-    /// What it consists of.
+    /// The parts of the text.
     pub parts: Vec<ToldPart>,
-    /// What was chosen and does not fit.
+    /// The memories that were chosen and do not fit.
     pub omitted: Vec<Omission>,
-    /// How many unverified memories were left out.
+    /// The number of unverified memories that were left out.
     pub unverified: u32,
-    /// When sessions worked on the project.
+    /// The activity of sessions on the project.
     pub continuity: Continuity,
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn summary(all: &[Candidate], archived: u32, sessions: &Continuity) -
     text
 }
 
-/// Returns a time span in words.
+/// Returns a time span as text.
 fn span(ms: u64) -> String {
     let (count, unit) = match ms / 60_000 {
         minutes @ 0..120 => (minutes, "minute"),
@@ -220,13 +220,13 @@ fn span(ms: u64) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-/// What is told, while it is written.
+/// The text for a new session while it is written.
 struct Writer<'a> {
     /// Measures a text.
     size: &'a dyn Fn(&str) -> Size,
     meter: Meter,
     told: Vec<Told>,
-    /// What did not fit: its part, its place there, and why.
+    /// The memories that did not fit: the part, the place there, and the reason.
     omitted: Vec<(usize, usize, Omission)>,
 }
 
@@ -238,8 +238,8 @@ struct Told {
     texts: Vec<(usize, Option<MemoryId>, String)>,
 }
 
-/// Writes what a session is told: `head` and `summary`, and of the chosen memories as many as fit.
-/// Returns the text with its tokens, the parts and what was omitted.
+/// Writes the text for a new session: `head` and `summary`, and as many of the chosen memories as
+/// fit. Returns the text with its tokens, the parts and the omissions.
 pub(crate) fn tell(
     (head, summary): (&str, &str),
     chosen: &[(Part, Vec<Memory>)],

@@ -19,7 +19,7 @@ use crate::{
     time::Timestamp,
 };
 
-/// How many memories a segment has.
+/// The number of memories in a segment.
 pub(crate) const SEGMENT: u64 = 64;
 /// The prefix of the rows of segments.
 pub(crate) const SEGMENTS: &str = "i/";
@@ -47,7 +47,7 @@ pub(crate) fn digest(text: &str) -> u32 {
     text.bytes().fold(0x811C_9DC5, |sum, it| (sum ^ u32::from(it)).wrapping_mul(0x0100_0193))
 }
 
-/// What a search needs of a memory, besides its words and tags.
+/// The attributes of a memory for searches, besides its words and tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) number: u64,
@@ -70,7 +70,7 @@ pub(crate) struct Head {
     pub(crate) session: u32,
 }
 
-/// What orders and chooses memories, of a [`Head`]. A search keeps one for each memory.
+/// The attributes of a [`Head`] that order and choose memories. A search keeps one for each memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Brief {
     pub(crate) number: u64,

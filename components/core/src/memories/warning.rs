@@ -74,7 +74,7 @@ pub(crate) fn on_like(other: &Memory, is_repetition: bool, is_recalled: bool) ->
     )
 }
 
-/// Returns the warning that the same memory is there already.
+/// Returns the warning that the same memory is stored already.
 pub(crate) fn already_stored(it: &Memory) -> MemoryWarning {
     let state = if it.is_marked {
         "; it is marked for deletion, mark_memories as active keeps it"

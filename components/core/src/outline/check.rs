@@ -47,7 +47,7 @@ pub struct Finding {
     pub code: Check,
     /// The section.
     pub marker: Marker,
-    /// What is wrong, and what to do.
+    /// The problem, and what to do.
     pub message: String,
 }
 

@@ -19,9 +19,9 @@ pub struct Index {
     pub text: String,
     /// Its tokens.
     pub tokens: Tokens,
-    /// How many sections of levels 1 to 4 fell out.
+    /// The number of sections of each level, 1 to 4, that did not fit.
     pub omitted: [u32; 4],
-    /// How many shortcuts fell out.
+    /// The number of shortcuts that did not fit.
     pub shortcuts_omitted: u32,
 }
 

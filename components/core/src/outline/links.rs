@@ -1,4 +1,4 @@
-//! What a text refers to: sections by their markers, decisions by their ids (spec 20.1).
+//! The references in a text: to sections by their markers, to decisions by their ids (spec 20.1).
 
 use super::marker::{Marker, SIGN};
 use crate::memories::DecisionId;

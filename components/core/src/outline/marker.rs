@@ -16,7 +16,7 @@ const PARTS_MAX: usize = 8;
 const PART_BYTES_MAX: usize = 64;
 /// The most digits of a number.
 const DIGITS_MAX: usize = 4;
-/// The part that stands for every file of a folder.
+/// The last part of a marker that covers every file of a folder.
 const ANY: &str = "*";
 
 /// The name of a section: a level from 1 to 4 and parts, which are numbers at levels 1 to 3 and names of
@@ -72,7 +72,7 @@ impl Marker {
         (self.level() < 4 && parent.contains('.')).then(|| Self(parent.to_owned()))
     }
 
-    /// Returns the folder that the marker stands for, if it is that of a folder.
+    /// Returns the folder that the marker covers, if it is that of a folder.
     pub(crate) fn folder(&self) -> Option<&str> {
         self.0.strip_suffix(".*")
     }

@@ -1,4 +1,4 @@
-//! Which sections a change concerns, as a table (spec 20.4).
+//! The sections that a change affects, as a table (spec 20.4).
 
 use super::{marker::Marker, section::Section};
 use crate::closed_list::closed_list;
@@ -15,7 +15,7 @@ closed_list! {
     }
 }
 
-/// When a section should change with another: the words of the matrix.
+/// The condition under which a section should change with another, in the words of the matrix.
 pub type When = &'static str;
 
 /// For each kind of change: when sections of levels 1 to 4 should change. Empty for never.
@@ -36,7 +36,7 @@ pub const MATRIX: [(ChangeKind, [When; 4]); 6] = [
     (ChangeKind::Decision, ["link only", "summary", "full details", "reference"]),
 ];
 
-/// From how many points of progress a summary should change.
+/// A summary should change after at least this many points of progress.
 const PROGRESS_MIN: u8 = 10;
 /// The most sections that an advice names.
 const ADVICE_MAX: usize = 32;
@@ -46,7 +46,7 @@ const ADVICE_MAX: usize = 32;
 pub struct Advice {
     /// The section.
     pub marker: Marker,
-    /// When it should change.
+    /// The condition under which it should change.
     pub when: String,
 }
 

@@ -25,7 +25,7 @@ pub const STATUS_CHARS_MAX: usize = 30;
 pub const INLINE_BYTES_MAX: usize = 64 * 1024;
 /// The most shortcuts of a section of level 1.
 pub const SHORTCUTS_MAX: usize = 32;
-/// How many versions of a section are kept, the current one included.
+/// The number of versions of a section that are kept, the current one included.
 pub const VERSIONS_KEPT: u32 = 10;
 /// The most readers of a section.
 const READERS_MAX: usize = 32;
@@ -60,11 +60,11 @@ pub struct FileReference {
     pub path: Line,
     /// Its size in bytes.
     pub size: u64,
-    /// When it was changed last.
+    /// The time of its last change.
     pub modified_at: Option<Timestamp>,
     /// The digest of its bytes.
     pub digest: Option<String>,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Line,
 }
 
@@ -85,9 +85,9 @@ impl FileReference {
 /// A shortcut of the index: where to find what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortcut {
-    /// What is needed.
+    /// The need that the place answers.
     pub need: Line,
-    /// Where it is.
+    /// The place.
     pub marker: Marker,
     /// The name of the place, after its marker.
     pub label: Option<Line>,
@@ -106,22 +106,22 @@ pub struct NewSection {
     pub summary: Option<String>,
     /// Its status tag in the index.
     pub status: Option<String>,
-    /// How much of it is done, in percent.
+    /// Its progress, in percent.
     pub progress: Option<u8>,
     /// Its shortcuts, at level 1.
     pub shortcuts: Option<Vec<Shortcut>>,
     /// The file that it refers to, at level 4.
     pub file: Option<FileReference>,
-    /// Who else may read it, at levels 3 and 4.
+    /// The other participants that may read it, at levels 3 and 4.
     pub readers: Option<Vec<String>>,
 }
 
-/// What a redaction left of a section.
+/// The remainder of a redacted section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedactedSection {
     /// The digest of the content.
     pub digest: String,
-    /// Why it was redacted.
+    /// The reason of the redaction.
     pub reason: String,
 }
 
@@ -136,13 +136,13 @@ pub struct Section {
     pub summary: String,
     /// Its status tag in the index; empty for none.
     pub status: String,
-    /// How much of it is done, in percent.
+    /// Its progress, in percent.
     pub progress: Option<u8>,
     /// Its shortcuts.
     pub shortcuts: Vec<Shortcut>,
     /// The file that it refers to.
     pub file: Option<FileReference>,
-    /// Who else may read it, as patterns.
+    /// The other participants that may read it, as patterns.
     pub readers: Vec<String>,
     /// Why it is not loaded, if its owner said so.
     pub pruned: Option<String>,
@@ -150,13 +150,13 @@ pub struct Section {
     pub created: Revision,
     /// Its version, from 1.
     pub version: u32,
-    /// When this version was written.
+    /// The time of this version.
     pub changed_at: Timestamp,
-    /// Who wrote this version.
+    /// The participant that wrote this version.
     pub changed_by: Owner,
     /// The tokens of its content.
     pub tokens: Tokens,
-    /// What a redaction left of this version.
+    /// The digest and the reason that remain after a redaction of this version.
     pub redacted: Option<RedactedSection>,
 }
 
@@ -165,9 +165,9 @@ pub struct Section {
 pub struct SectionVersion {
     /// The content; empty if it was redacted.
     pub content: String,
-    /// When it was written.
+    /// The time when it was written.
     pub at: Timestamp,
-    /// Who wrote it.
+    /// The participant that wrote it.
     pub by: Owner,
 }
 

@@ -38,7 +38,7 @@ pub enum Command {
     Renew {
         /// The section.
         marker: Marker,
-        /// How long the lease lasts from now, in milliseconds.
+        /// The duration of the lease from now, in milliseconds.
         ttl_ms: u64,
     },
     /// Ends the caller's lease of a section.
@@ -65,7 +65,7 @@ pub struct PutSection {
     pub section: NewSection,
     /// Only if it has this version; 0 if it must not exist.
     pub if_version: Option<u32>,
-    /// What the change is, for the advice.
+    /// The kind of the change, which the advice depends on.
     pub change: Option<ChangeKind>,
 }
 
@@ -85,11 +85,11 @@ pub struct ReadSections {
 pub struct Acquire {
     /// The section.
     pub marker: Marker,
-    /// In which way.
+    /// The way of owning.
     pub kind: Ownership,
-    /// How long, in milliseconds.
+    /// The duration, in milliseconds.
     pub ttl_ms: u64,
-    /// Why.
+    /// The reason.
     pub reason: Option<Line>,
 }
 
@@ -98,11 +98,11 @@ pub struct Acquire {
 pub struct Transfer {
     /// The section.
     pub marker: Marker,
-    /// Who owns it then.
+    /// The new owner.
     pub to: Owner,
-    /// How long, in milliseconds.
+    /// The duration, in milliseconds.
     pub ttl_ms: u64,
-    /// Why.
+    /// The reason.
     pub reason: Option<Line>,
 }
 
@@ -115,7 +115,7 @@ pub struct SectionRead {
     pub content: Option<String>,
     /// True if the caller may not read the content.
     pub is_hidden: bool,
-    /// Who owns it.
+    /// Its lease.
     pub lease: Option<Lease>,
     /// The versions that are kept, the oldest first.
     pub versions: Vec<u32>,
@@ -130,11 +130,11 @@ pub struct SectionWritten {
     pub version: u32,
     /// The tokens of its content.
     pub tokens: Tokens,
-    /// Who owns it.
+    /// Its lease.
     pub lease: Option<Lease>,
     /// Warnings about it.
     pub warnings: Vec<Finding>,
-    /// Which other sections to look at.
+    /// The other sections to look at.
     pub advice: Vec<Advice>,
 }
 
@@ -178,7 +178,7 @@ pub enum Reply {
     Coordination {
         /// The state.
         state: Box<CoordinationState>,
-        /// Who owns what.
+        /// The leases of the sections.
         leases: Vec<Held>,
         /// The time.
         at: Timestamp,

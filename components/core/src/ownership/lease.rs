@@ -8,7 +8,7 @@ pub const LEASE_S: std::ops::RangeInclusive<u32> = 60..=86_400;
 pub const LEASE_MS_DEFAULT: u64 = 30 * 60 * 1_000;
 /// The most leases of a participant of a session.
 pub const LEASES_MAX: usize = 64;
-/// How many ends of leases a section remembers until their owners were told.
+/// The most ends of leases that a section remembers until their owners are notified.
 const LOST_MAX: usize = 8;
 
 closed_list! {
@@ -23,17 +23,17 @@ closed_list! {
 /// A lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    /// Who owns the section.
+    /// The owner of the section.
     pub owner: Owner,
-    /// In which way.
+    /// The way of owning.
     pub kind: Ownership,
-    /// Since when.
+    /// The time since which it is owned.
     pub acquired_at: Timestamp,
     /// The instant from which it does not hold.
     pub expires_at: Timestamp,
-    /// Who owned the section before.
+    /// The previous owner of the section.
     pub previous: Option<Owner>,
-    /// Why it is owned; may be empty.
+    /// The reason; may be empty.
     pub reason: String,
 }
 
@@ -47,19 +47,19 @@ impl Lease {
 /// The end of a lease that its owner does not know of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseEnd {
-    /// Who owned the section.
+    /// The former owner of the section.
     pub owner: Owner,
-    /// When it ended.
+    /// The time when the lease ended.
     pub at: Timestamp,
 }
 
-/// What is stored of the ownership of a section.
+/// The stored ownership of a section.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tenure {
     pub(crate) lease: Option<Lease>,
     /// The ends of leases that their owners do not know of, the oldest first.
     pub(crate) lost: Vec<LeaseEnd>,
-    /// Who owned the section last.
+    /// The last owner of the section.
     pub(crate) last: Option<Owner>,
 }
 

@@ -1,13 +1,14 @@
 //! Ownership of sections: one writer for each, for a limited time (spec 20.6).
 //!
-//! `lease` is who owns a section and until when, `state` what a team coordinates, `commands` the
-//! operations on sections and their owners, `rows` what is stored.
+//! `lease` is the owner of a section and the time until which it owns it, `state` the data that a
+//! team coordinates, `commands` the operations on sections and their owners, `rows` the stored
+//! form.
 //!
 //! # Invariants
 //!
 //! - A section has at most one exclusive owner at any instant.
-//! - A lease ends at its instant by the clock, whether or not anybody noticed.
-//! - Who lost a lease is told once.
+//! - A lease ends at its instant by the clock, even if no call notices it.
+//! - The former owner of a lost lease is notified once.
 
 pub mod commands;
 pub(crate) mod rows;

@@ -19,22 +19,22 @@ pub struct Assignment {
 pub struct Resource {
     /// Its name.
     pub name: Line,
-    /// Where it is, or what to know of it.
+    /// Its location, or a fact about it.
     pub value: Line,
 }
 
-/// What a team shares, besides who owns what.
+/// The state that a team shares, besides the ownership of sections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CoordinationState {
-    /// Its version; 0 if nobody wrote it.
+    /// Its version; 0 if it was never written.
     pub version: u64,
-    /// When it was written.
+    /// The time when it was written.
     pub changed_at: Timestamp,
-    /// Who works on what.
+    /// The participants and their tasks.
     pub assignments: Vec<Assignment>,
-    /// What blocks everyone.
+    /// The problems that block everyone.
     pub blockers: Vec<Line>,
-    /// What is shared.
+    /// The shared resources.
     pub resources: Vec<Resource>,
 }
 
@@ -43,11 +43,11 @@ pub struct CoordinationState {
 pub struct CoordinationChange {
     /// The version that it is based on.
     pub if_version: u64,
-    /// Who works on what.
+    /// The participants and their tasks.
     pub assignments: Option<Vec<Assignment>>,
-    /// What blocks everyone.
+    /// The problems that block everyone.
     pub blockers: Option<Vec<Line>>,
-    /// What is shared.
+    /// The shared resources.
     pub resources: Option<Vec<Resource>>,
 }
 

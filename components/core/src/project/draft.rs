@@ -32,7 +32,7 @@ use crate::{
 pub(crate) const PROJECT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The most sessions whose use is kept.
 pub(super) const SESSIONS_MAX: u32 = 1_000;
-/// How many memories a session was shown last are remembered.
+/// The most memories that are remembered of those that a session was shown last.
 pub(super) const RECALLED_MAX: usize = 64;
 
 /// A commit under construction.

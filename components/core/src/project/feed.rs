@@ -10,7 +10,7 @@ use crate::{
     scope::Scope,
 };
 
-/// How many commits are kept.
+/// The number of commits that are kept.
 pub(crate) const COMMITS_KEPT: u64 = 4_096;
 
 impl<B: Bucket> OpenProject<'_, B> {

@@ -18,7 +18,7 @@ impl<B: Bucket> Request<'_, B> {
         retry: Option<Retry>,
     ) -> Result<Decision, Error> {
         config.check()?;
-        // Without its tokenizer nothing could be told within a budget.
+        // Without its tokenizer the project could not write a text within a budget.
         estimate::check(self.tokenizer, "estimator", &config.estimator)?;
         require_admin(self.caller)?;
         if let Some(mut it) = self.existing()? {

@@ -20,7 +20,7 @@ use crate::{
     tokens::Tokens,
 };
 
-/// How many rows of signatures are read at once.
+/// The number of rows of signatures that are read at once.
 const ROWS_READ: u32 = 16;
 
 /// A project, on the rows of one revision.
@@ -33,9 +33,9 @@ pub(crate) struct OpenProject<'a, B> {
     /// The recorded time of a change: it never goes back.
     pub(super) at: Timestamp,
     pub(super) meta: Meta,
-    /// Where memories got their ids.
+    /// The origins of the memories' ids.
     pub(super) origins: Origins,
-    /// Of a request with a request id.
+    /// The idempotency record of a request with a request id.
     pub(super) retry: Option<Retry>,
 }
 
@@ -198,7 +198,7 @@ impl<'a, B: Bucket> OpenProject<'a, B> {
     }
 }
 
-/// How often memories were read.
+/// The counts of reads of memories.
 pub(super) struct Uses(Vec<Use>);
 
 impl Uses {

@@ -33,9 +33,9 @@ use crate::{
     reply::Reply,
 };
 
-/// How many rows of memories are read at once.
+/// The number of rows of memories that are read at once.
 const ROWS_READ: u32 = 64;
-/// How many bytes of memories, sections and handoffs a page holds. The last one may exceed it: a section
+/// The bytes of memories, sections and handoffs in a page. The last one may exceed it: a section
 /// with all its versions by 4 MiB.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 

@@ -27,7 +27,7 @@ pub(crate) struct Meta {
     pub(crate) is_archived: bool,
     pub(crate) config: ProjectConfig,
     pub(crate) totals: Totals,
-    /// Where memories that were imported got their ids.
+    /// The origins of the ids of imported memories.
     pub(crate) origins: Origins,
     /// The first number of memories that are added here.
     pub(crate) first_memory: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Import {
     pub(crate) digest: [u8; 16],
 }
 
-/// What the project has, and the last numbers that were given.
+/// The totals of a project, and the last numbers that were given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Totals {
     /// The number of the newest memory.

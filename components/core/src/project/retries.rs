@@ -138,7 +138,7 @@ fn command_digest(caller: &Caller, command: &ProjectCommand) -> Result<[u8; 16],
     digest(&(session, parts.0))
 }
 
-/// What a command says, part by part.
+/// The parts of a command that identify it.
 struct Parts(Vec<String>);
 
 impl Parts {

@@ -34,7 +34,7 @@ enum AnswerRecord {
     Updated([u8; 16], u32),
     Superseded([u8; 16], [u8; 16]),
     Marked(Vec<[u8; 16]>, String),
-    /// What was done: action, memory and rule; and true if there was more to do.
+    /// The actions of maintenance: action, memory and rule; and true if there was more to do.
     Maintained(Vec<(String, [u8; 16], String)>, bool),
     Redacted([u8; 16], Vec<String>),
     /// The coordination state, as it is when the reply is sent again.

@@ -110,7 +110,7 @@ pub(super) struct RetentionRecord {
     changes_max: u32,
 }
 
-/// How packets are written: depth, budgets by depth, and the three switches.
+/// The settings of packets: depth, budgets by depth, and the three switches.
 type PacketRecord = (String, (u32, u32, u32), (bool, bool, bool));
 
 fn packet_record(it: &PacketConfig) -> PacketRecord {

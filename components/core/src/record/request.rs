@@ -61,7 +61,7 @@ pub(super) enum AnswerRecord {
     Injection(Vec<u8>),
     /// The number of missing context, and whether it was answered.
     Missing(u64, bool),
-    /// The address, the version and the number of a packet, and what became of its candidates.
+    /// The address, the version and the number of a packet, and the report on its candidates.
     Packet(String, u32, u64, ReportRecord),
     /// The number of feedback on a packet.
     Feedback(u64),
@@ -69,8 +69,8 @@ pub(super) enum AnswerRecord {
     Cleared(String, u32),
 }
 
-/// What became of the candidates of a packet: how many are in it, are not by reason, the tokens of all,
-/// and the keys that the receiver may not read.
+/// The report on the candidates of a packet: the number in it, the numbers of others by reason, the
+/// tokens of all, and the keys that the receiver may not read.
 type ReportRecord = (u32, Vec<(String, u32)>, u32, Vec<String>);
 
 fn report_record(it: &Report) -> ReportRecord {

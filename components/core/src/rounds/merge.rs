@@ -167,7 +167,7 @@ struct Source {
 
 /// The combined claim of one participant on one path or item.
 struct ParticipantProposal {
-    /// What it claims; without the items if it appends.
+    /// The claimed change; without the items if it appends.
     change: Change,
     by: Vec<Source>,
     /// The items it appends, each with its delta.
@@ -215,7 +215,7 @@ impl PathMerge<'_> {
         }
     }
 
-    /// Returns the path that the `nth` appended item has if nobody else appends.
+    /// Returns the path of the `nth` appended item if no other participant appends.
     fn item_path(&self, nth: usize) -> Path {
         let place = self.list().map_or(0, Vec::len).saturating_add(nth);
         let mut path = self.path.clone();
@@ -342,7 +342,7 @@ impl PathMerge<'_> {
         deltas: BTreeSet<usize>,
     ) -> Result<(Outcome, Vec<usize>), Error> {
         let items = sorted(items, |(a, x), (b, y)| a.cmp(b).then_with(|| x.nth.cmp(&y.nth)));
-        // A delta that appends nothing, or only what is there already, does not lose.
+        // A delta does not lose if it appends nothing, or only items that the list has already.
         let mut losing = set(items.iter().map(|(delta, _)| *delta));
         let here = if *self.strategy == Strategy::Union { self.list() } else { None };
         let here = here.into_iter().flatten().map(Json::from_value);

@@ -99,8 +99,8 @@ pub const DELTAS_MAX: u32 = 2_000;
 /// each claimed path its length and 96 bytes. Each 16 comparisons with the plan's
 /// patterns count one byte more. The limit bounds the work of closing a round.
 pub const DELTAS_BYTES_MAX: u32 = 1 << 20;
-/// The most deltas of one participant, including the orchestrator, in one round: a
-/// quarter, so that nobody can fill the round alone.
+/// The most deltas of one participant, including the orchestrator, in one round: a quarter, so that
+/// no participant can fill the round alone.
 pub const SHARE_DELTAS_MAX: u32 = DELTAS_MAX / 4;
 /// The most bytes of one participant's deltas in one round, counted like
 /// [`DELTAS_BYTES_MAX`].

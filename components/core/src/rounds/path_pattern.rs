@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    /// Such a rule never applied, and nobody was told.
+    /// Such a rule was once accepted, and never applied.
     #[test]
     fn a_pattern_that_matches_no_state_is_rejected() {
         for (bad, why) in [

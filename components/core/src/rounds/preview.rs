@@ -87,7 +87,7 @@ fn changes_state(claim: &Claim<'_>, state: &State) -> bool {
     }
 }
 
-/// A delta of a proposal, and what becomes of it.
+/// A delta of a proposal, and its effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProposedDelta {
     /// The sequence of the delta.

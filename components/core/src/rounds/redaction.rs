@@ -197,7 +197,7 @@ impl<'a> Redaction<'a> {
         Ok(())
     }
 
-    /// Redacts the paths of `outcome`. Its reason is in a row of its own.
+    /// Redacts the paths of `outcome`. Its reason is in a separate row.
     pub(crate) fn outcome(&mut self, outcome: &mut DeltaOutcome) {
         self.by_path(&mut outcome.losses, |it| &mut it.path);
         self.by_path(&mut outcome.clipped, |it| it);

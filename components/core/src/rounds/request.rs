@@ -34,7 +34,7 @@ impl Proposal {
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] if there are none, or more than [`PROPOSAL_DELTAS_MAX`].
+    /// [`Error::Malformed`] without deltas, or with more than [`PROPOSAL_DELTAS_MAX`].
     pub fn new(deltas: Vec<SentDelta>, request_id: Option<RequestId>) -> Result<Self, Error> {
         check_deltas(deltas.len())?;
         Ok(Self { deltas, request_id })
@@ -45,7 +45,7 @@ impl Proposal {
 ///
 /// # Errors
 ///
-/// [`Error::Malformed`] if there are none, or more than [`PROPOSAL_DELTAS_MAX`].
+/// [`Error::Malformed`] for 0 deltas, or more than [`PROPOSAL_DELTAS_MAX`].
 pub fn check_deltas(count: usize) -> Result<(), Error> {
     if (1..=PROPOSAL_DELTAS_MAX).contains(&count) {
         return Ok(());

@@ -49,7 +49,7 @@ pub struct Ended {
 /// The rounds of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rounds {
-    /// The number of the last closed round; 0 if there is none.
+    /// The number of the last closed round; 0 before the first is closed.
     pub(crate) last: u64,
     /// The oldest round whose state is retained.
     pub(crate) oldest: u64,

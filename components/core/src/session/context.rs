@@ -29,7 +29,7 @@ const ROUND: &str = "round:";
 /// The candidates of an assembly: those of the client, then those of the session.
 struct Candidates {
     items: Vec<Item>,
-    /// How many the client sent.
+    /// The number of candidates that the client sent.
     sent: usize,
     /// The entries whose values the next items are.
     entries: Vec<(Key, Revision)>,
@@ -138,8 +138,8 @@ impl<B: Bucket> OpenSession<'_, B> {
         finish(draft, &head, AuditAction::AssembleContext, id, reply)
     }
 
-    /// Collects the candidates of an assembly. Entries that the caller may not read and redacted
-    /// ones are none.
+    /// Collects the candidates of an assembly. Redacted entries, and those that the caller may not
+    /// read, are left out.
     fn candidates(&self, it: &AssembleContext) -> Result<Candidates, Error> {
         let mut items = item::counted(&it.items, &it.uncounted, &|text| self.count(text))?;
         let sent = items.len();

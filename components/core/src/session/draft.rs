@@ -50,7 +50,7 @@ pub(super) struct Draft<'a, B> {
     pub(super) weight_before: u64,
     pub(super) changes: Vec<Change>,
     events: Vec<StoredEvent>,
-    /// Of a [`Command::Named`](crate::Command::Named), whose reply is stored for retries.
+    /// The key of a [`Command::Named`](crate::Command::Named), whose reply is stored for retries.
     pub(super) idempotency_key: Option<IdempotencyKey>,
     /// The sizes of the values it stores, by their rows.
     values: BTreeMap<String, u64>,

@@ -34,7 +34,7 @@ pub(super) struct OpenSession<'a, B> {
     pub(super) at: Timestamp,
     pub(super) authorizer: Authorizer<'a>,
     pub(super) meta: Meta,
-    /// Of a [`Command::Named`].
+    /// The key of a [`Command::Named`].
     pub(super) idempotency_key: Option<IdempotencyKey>,
 }
 

@@ -30,7 +30,7 @@ impl<B: Bucket> OpenSession<'_, B> {
                 gaps.extend(it.feedback.gaps.into_iter().map(|gap| (number, at, gap)));
             }
         }
-        // No number tells of what the caller may not read.
+        // No number reveals entries that the caller may not read.
         let seen = self.entries(None)?.into_iter().filter(|it| self.may_see(it));
         let tokens_used = seen.map(|it| it.value_tokens).fold(Tokens(0), Tokens::plus);
         let is_compaction = |it: &&crate::audit::AuditRecord| it.action == AuditAction::Compact;

@@ -4,8 +4,8 @@
 //!
 //! An entry's own lists narrow the session's rules. The keys of a credential narrow both.
 //! Nothing widens access. A participant that may not read an entry may not write it
-//! either. The orchestrator sees the metadata of every entry and may delete every entry,
-//! so nobody can fill the store unseen. It cannot read a value that is closed to it.
+//! either. The orchestrator sees the metadata of every entry and may delete every entry, so the
+//! store cannot be filled unseen. It cannot read a value that is closed to it.
 
 use crate::{
     Error,

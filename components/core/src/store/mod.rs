@@ -88,8 +88,8 @@ impl Totals {
         entries.into_iter().fold(Self::default(), |it, new| it.replace(None, Some(new)))
     }
 
-    /// Returns the totals after `new` replaced `old`; `None` stands for no entry. An
-    /// overwrite counts only the difference.
+    /// Returns the totals after `new` replaced `old`; `None` means no entry. An overwrite counts
+    /// only the difference.
     #[must_use]
     pub fn replace(self, old: Option<&Entry>, new: Option<&Entry>) -> Self {
         let count = |it: Option<&Entry>| u32::from(it.is_some());

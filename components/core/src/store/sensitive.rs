@@ -237,9 +237,9 @@ fn is_assigned(text: &str, at: usize) -> bool {
     looks_secret(after.chars().take_while(|c| !(c.is_whitespace() || "\"',;".contains(*c))))
 }
 
-/// Returns true if `rest`, the text behind the `//` of a URL, begins with a user and a password, as in
-/// `user:pass@host`. Placeholders such as `$PASSWORD` and `***` are none. It reads up to the next
-/// slash at most, so that `://://…` takes linear time.
+/// Returns true if `rest`, the text behind the `//` of a URL, begins with a user and a password, as
+/// in `user:pass@host`. Placeholders such as `$PASSWORD` and `***` are not passwords. It reads at
+/// most up to the next slash, so that `://://…` takes linear time.
 fn has_password(rest: &str) -> bool {
     let is_end = |it: &u8| {
         matches!(Class::of(*it), Class::Space | Class::Separator) && !b"{}".contains(it)

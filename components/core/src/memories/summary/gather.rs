@@ -21,7 +21,7 @@ use crate::{
 /// The most statements that are read from one entry.
 const STATEMENTS_MAX: usize = 200;
 
-/// What the name of a key says about its value, besides what packets know of it.
+/// The class of a value by the name of its key, in addition to the names that packets use.
 const NAMES: [(&str, Class); 15] = [
     ("blocker", Class::Issue),
     ("blocking", Class::Issue),
@@ -57,11 +57,11 @@ pub(super) struct Candidate {
     /// True for a file that was used and not changed.
     pub(super) is_file: bool,
     pub(super) authority: Authority,
-    /// When it was said, if that is known.
+    /// The time when it was said, if that is known.
     pub(super) at: Option<Timestamp>,
-    /// Where it stands.
+    /// Its place.
     pub(super) place: String,
-    /// The digest of what stands there.
+    /// The digest of the text at this place.
     pub(super) digest: String,
 }
 
@@ -84,7 +84,7 @@ impl Candidate {
     }
 }
 
-/// Returns the tag of what is of no kind of its own.
+/// Returns the tag for a class that has no kind of memory.
 fn tag_of(class: Class) -> Option<&'static str> {
     Some(match class {
         Class::Constraint => "constraint",
@@ -282,7 +282,7 @@ fn from_fact(item: &Item, fact: &Fact) -> Candidate {
     let place = [item.id.as_str(), ":", &line.to_string()].concat();
     let whole = extract::unlabelled(&fact.text);
     let main = before_details(whole, fact);
-    // `BUG-7 [HIGH]: …`: the severity is a member of its own.
+    // `BUG-7 [HIGH]: …`: the severity is a separate member.
     let rated = main.strip_prefix('[').and_then(|it| it.split_once(']'));
     let rated = rated.filter(|it| fact.severity.is_some() && !it.1.trim().is_empty());
     let main = rated.map_or(main, |it| it.1.trim_start_matches([':', ' ']));

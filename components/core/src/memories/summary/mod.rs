@@ -41,7 +41,7 @@ pub const SUMMARY_TOKENS: std::ops::RangeInclusive<u32> = 500..=200_000;
 /// A request for the summary of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummarizeSession {
-    /// The conversation, in its order; empty if there is none.
+    /// The conversation, in its order; empty without one.
     pub conversation: Vec<Item>,
     /// The budget.
     pub budget: Tokens,
@@ -75,26 +75,26 @@ impl SummarizeSession {
     }
 }
 
-/// What a session has for its summary, as far as the caller may read it.
+/// The data of a session for its summary, as far as the caller may read it.
 #[derive(Debug, Clone)]
 pub(crate) struct Material<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) project: Option<&'a ProjectId>,
-    /// When the session was created.
+    /// The time when the session was created.
     pub(crate) start: Timestamp,
-    /// When it was last changed.
+    /// The time of its last change.
     pub(crate) end: Timestamp,
-    /// Who changed it, without repetitions.
+    /// The participants that changed it, without repetitions.
     pub(crate) agents: Vec<Participant>,
     /// Entries, the state of the last round and open reports of missing context.
     pub(crate) sources: Sources,
-    /// What workers lacked in their packets, with the number of the feedback.
+    /// The gaps that workers reported for their packets, with the number of the feedback.
     pub(crate) gaps: Vec<(u64, Timestamp, String)>,
     /// The tokens of the entries.
     pub(crate) tokens_used: Tokens,
-    /// How many changes there were.
+    /// The number of changes.
     pub(crate) operations: u64,
-    /// How many compactions were kept.
+    /// The number of compactions that were kept.
     pub(crate) compactions: u64,
 }
 

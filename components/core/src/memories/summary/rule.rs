@@ -49,7 +49,7 @@ impl Rule {
         }
     }
 
-    /// Returns the rule for a candidate; `None` for one that is no memory of its own.
+    /// Returns the rule for a candidate; `None` for one that becomes no separate memory.
     pub(super) fn of(it: &Candidate) -> Option<Self> {
         Some(match it.class {
             Class::Decision if it.is_by_user => Self::UserDecision,

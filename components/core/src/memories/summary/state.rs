@@ -24,12 +24,12 @@ impl Files {
     }
 }
 
-/// What is said about the state of the work.
+/// The state of the work, as the conversation reports it.
 #[derive(Debug)]
 pub(super) struct State {
     /// The first goal, else the first that is said about progress: it names the source.
     pub(super) first: Candidate,
-    /// What it is about, and what is said about progress.
+    /// The task, and the statements about progress.
     pub(super) task: String,
     pub(super) percent: u64,
     /// Members of the content that are lists, each with its texts.
@@ -66,7 +66,7 @@ pub(super) fn files(all: &[Candidate]) -> Files {
     files
 }
 
-/// Returns what is said about the state of the work; nothing if nobody said anything about it.
+/// Returns the state of the work; `None` if the conversation does not report it.
 pub(super) fn state(all: &[Candidate]) -> Option<State> {
     let of = |class: Class| all.iter().filter(move |it| it.class == class);
     let goal = of(Class::Goal).next();

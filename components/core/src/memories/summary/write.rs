@@ -35,7 +35,7 @@ pub struct LeftOut {
     pub kind: Kind,
     /// Its importance.
     pub importance: u8,
-    /// Where its words stand.
+    /// The source of its words.
     pub place: String,
 }
 
@@ -50,17 +50,17 @@ pub struct SessionSummary {
     pub tokens: Tokens,
     /// The budget.
     pub budget: Tokens,
-    /// How many memories it proposes.
+    /// The number of memories it proposes.
     pub proposals: u32,
     /// Proposals that did not fit, the most important first, at most [`LEFT_OUT_MAX`].
     pub left_out: Vec<LeftOut>,
-    /// How many proposals did not fit.
+    /// The number of proposals that did not fit.
     pub left_out_count: u32,
-    /// How many participants and changed files did not fit.
+    /// The number of participants and changed files that did not fit.
     pub unlisted: u32,
 }
 
-/// What is written.
+/// A summary while it is written.
 struct Draft<'a> {
     material: &'a Material<'a>,
     agents: Vec<&'a Participant>,
@@ -183,7 +183,7 @@ impl<'a> Draft<'a> {
         Ok(count(&self.document())?.max(count(&self.text())?))
     }
 
-    /// Removes a name or a file; `None` if there is none.
+    /// Removes a name or a file; `None` if no name or file is left.
     fn drop_list(&mut self) -> Option<()> {
         let file = self.files.iter_mut().find_map(|it| it.1.pop());
         file.map(drop).or_else(|| self.agents.pop().map(drop))

@@ -25,7 +25,7 @@ const MEMORIES_MAX: usize = 50;
 /// The most memories of a package: decisions, issues, lessons, and a state.
 pub(super) const NAMED_MAX: usize = MEMORIES_MAX * 3 + 1;
 
-/// What comes first: severe, important, then new; of issues, those that are open for long.
+/// The order of memories: severe, important, then new; of issues, those that are open for long.
 type Rank = (Reverse<Option<Severity>>, Reverse<u8>, u64, u64);
 
 fn rank(it: &Brief) -> Rank {
@@ -41,7 +41,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         let (mut heads, mut states): (Vec<Brief>, Vec<Head>) = (Vec::new(), Vec::new());
         self.each_signature(|it| {
             let head = &it.head;
-            // What the agent said itself counts, even if nobody confirmed it.
+            // The agent's own memories count, even if they are unverified.
             if !self.is_told(head) || !(head.is_verified || head.by == by) {
                 return;
             }

@@ -1,4 +1,4 @@
-//! Commands on handoffs, and what a project tells an agent (spec 21).
+//! Commands on handoffs, and the system prompt of a project (spec 21).
 //!
 //! `carry` exports and imports, `offer` offers and takes over, `settle` accepts, declines and redacts, `read` finds and traces,
 //! `gather` reads what packages and prompts are made from, `sections` reaches the outline.
@@ -22,7 +22,7 @@ use crate::{
 };
 pub(super) use carry::check_handoff;
 
-/// How many handoffs are kept.
+/// The number of handoffs that are kept.
 pub(super) const HANDOFFS_KEPT: usize = 100;
 
 impl<B: Bucket> OpenProject<'_, B> {

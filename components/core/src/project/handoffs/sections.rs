@@ -1,4 +1,4 @@
-//! What handoffs and prompts need of the outline, and whose sections they transfer.
+//! The access of handoffs and prompts to the outline, and the sections that they transfer.
 
 use crate::{
     Error,
@@ -39,8 +39,8 @@ impl<B: Bucket> OpenProject<'_, B> {
         Ok(markers)
     }
 
-    /// Rejects a section that `from` does not own. A section that nobody owns any more can be taken
-    /// over, and one that is shared or read-only.
+    /// Rejects a section that `from` does not own. A takeover may also transfer a section without
+    /// an owner, and one that is shared or read-only.
     pub(super) fn check_transfers(&self, handoff: &Handoff) -> Result<(), Error> {
         let tenures = self.tenures()?;
         let caller = Owner::of(self.caller);
@@ -80,7 +80,7 @@ impl<B: Bucket> OpenProject<'_, B> {
                 session: handoff.to.session.clone(),
             };
             if handoff.is_takeover {
-                // The former owner is told with its next call.
+                // The former owner is notified with its next call.
                 let (section, how) = ((&section, to), (LEASE_MS_DEFAULT, reason.as_str()));
                 self.transfer_section(draft, &mut tenures, section, how)?;
             } else {

@@ -94,8 +94,8 @@ impl<B: Bucket> OpenProject<'_, B> {
         draft.commit(reply(read))
     }
 
-    /// Rejects a reason that repeats a text of the package, of the memory of the handoff, or the reason of
-    /// a refusal.
+    /// Rejects a reason that repeats a text of the package, of the memory of the handoff, or the
+    /// reason for declining the handoff.
     fn check_redaction(&self, handoff: &Handoff, reason: &Line) -> Result<(), Error> {
         if let Some(note) = &handoff.note {
             check_reason(reason, note.as_str())?;

@@ -16,7 +16,7 @@ use crate::{
     time::Timestamp,
 };
 
-/// With how many memories a new one is compared.
+/// The most memories that a new one is compared with.
 const COMPARED_MAX: usize = 8;
 
 impl<B: Bucket> OpenProject<'_, B> {

@@ -1,4 +1,4 @@
-//! What a new session should know (spec 19.5).
+//! Writes the knowledge of a project for a new session (spec 19.5).
 
 use crate::{
     Error,
@@ -52,7 +52,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         let continuity = self.continuity()?;
         let head = select::head(self.project.as_str(), self.caller.session.as_ref(), self.now);
         let summary = select::summary(&candidates, archived, &continuity);
-        // The estimator of the project is there, or nothing is told.
+        // Fails if the estimator of the project is not available, so that no count is an estimate.
         self.count("")?;
         let count = |text: &str| self.count(text).unwrap_or_else(|_| approximate(text));
         let (text, tokens, parts, omitted) =

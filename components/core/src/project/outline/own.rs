@@ -47,7 +47,8 @@ impl<B: Bucket> OpenProject<'_, B> {
         })
     }
 
-    /// Makes `owner` the owner of a section that nobody else owns, or that is taken from its owner.
+    /// Makes `owner` the owner of a section that has no other owner, or that is taken from its
+    /// owner.
     pub(in crate::project) fn give(
         &self,
         draft: &mut Draft<'_, B>,
@@ -150,8 +151,8 @@ impl<B: Bucket> OpenProject<'_, B> {
         Ok(held(section.marker, lease))
     }
 
-    /// Hands a section over, within a draft. Its owner may do so, and an orchestrator in place of any
-    /// owner, who is told then.
+    /// Hands a section over, within a draft. Its owner may do so, and an orchestrator in place of
+    /// any owner, who is notified then.
     ///
     /// # Errors
     ///
@@ -244,7 +245,7 @@ fn held(marker: Marker, lease: Lease) -> Reply {
     Reply::Leased(Box::new(Held { marker, lease }))
 }
 
-/// Creates the error for a section that somebody else owns, or that nobody may write.
+/// Creates the error for a section that another participant owns, or that is read-only.
 pub(in crate::project) fn not_owner(marker: &Marker, lease: &Lease) -> Error {
     Error::NotOwner {
         marker: marker.to_string(),
@@ -262,7 +263,7 @@ pub(in crate::project) fn not_exclusive(marker: &Marker, lease: &Lease) -> Error
     Error::NotExclusive { marker: marker.to_string(), kind: lease.kind.as_str() }
 }
 
-/// Creates the error for a section that nobody owns.
+/// Creates the error for a section without an owner.
 fn unowned(marker: &Marker) -> Error {
     Error::NotOwner { marker: marker.to_string(), owner: None }
 }

@@ -19,7 +19,7 @@ use crate::{
     time::Timestamp,
 };
 
-/// Who owns the sections of a project, and which of that changed.
+/// The ownership of a project's sections, and the sections whose ownership changed.
 pub(in crate::project) struct Tenures {
     all: Vec<(Marker, Tenure)>,
     changed: Vec<Marker>,

@@ -256,7 +256,7 @@ fn texts(it: &Section) -> impl Iterator<Item = &str> {
     own.into_iter().chain(file).chain(shortcuts).chain(it.pruned.as_deref())
 }
 
-/// What stands for the title of a redacted section.
+/// The text in place of the title of a redacted section.
 const REDACTED: &str = "[redacted]";
 
 fn check_version(

@@ -2,8 +2,8 @@
 //!
 //! # Invariant
 //!
-//! A packet is read by its receiver, the orchestrator and the admin, and nobody sees in it what comes
-//! from a source that they may not read, unless the orchestrator named its key.
+//! A packet is read by its receiver, the orchestrator and the admin. It shows a reader nothing from
+//! a source that the reader may not read, unless the orchestrator named its key.
 
 mod feedback;
 mod reading;

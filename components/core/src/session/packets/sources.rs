@@ -1,4 +1,4 @@
-//! What a session has for a packet.
+//! Collects the data of a session for a packet.
 
 use serde_json::Value;
 
