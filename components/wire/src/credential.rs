@@ -172,8 +172,8 @@ impl Keys {
         Ok(Self::of(secret, admin_key.as_bytes()))
     }
 
-    /// Creates keys that nobody holds from 32 `random` bytes. An unconfigured server uses them to
-    /// report that it is not set up.
+    /// Creates keys from 32 `random` bytes that are given to nobody. An unconfigured server uses
+    /// them to report that it is not set up.
     pub fn of_nobody(random: &[u8; SECRET_BYTES_MIN]) -> Self {
         let digest: [u8; 32] = Sha256::digest(random).into();
         Self::of(random, &digest)

@@ -39,8 +39,8 @@ pub(crate) struct Invitation {
     /// The only sets of tools besides the working memory that it is for in MCP. `None`: those that
     /// the session uses.
     pub(crate) tools: Option<Vec<String>>,
-    /// What a subagent is to do: with it the credential comes with a packet, unless the session's
-    /// configuration says that none does.
+    /// The task of a subagent. With it, the credential comes with a packet, unless the session's
+    /// configuration turns that off.
     pub(crate) packet_task: Option<String>,
 }
 
@@ -234,8 +234,8 @@ pub(crate) async fn mint_orchestrator<E: Engine>(
     Ok((minted, grant.project.map(|it| it.id)))
 }
 
-/// Returns the project that the session names in its `reply`; `None` if it names none, or there is
-/// none of that name. The session's configuration is the operator's, so the operator asks.
+/// Returns the project that the session names in its `reply`; `None` if it names none, or if that
+/// project does not exist. The session's configuration is the operator's, so the operator asks.
 async fn project<E: Engine>(engine: &E, reply: &Reply) -> Result<Option<ProjectGrant>, Failure> {
     let shown: MintConfigReply =
         serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())?;

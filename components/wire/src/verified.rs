@@ -21,7 +21,7 @@ use subtle::ConstantTimeEq;
 
 /// Most bytes of a half. A token has less than 4,000 bytes, mostly 300: room for about 10,000.
 const HALF_BYTES_MAX: usize = 4 << 20;
-/// What a token takes besides its text, about: its claims, and its place.
+/// The approximate size of a token besides its text: its claims, and its place.
 const CLAIMS_BYTES: usize = 128;
 
 /// Claims of verified tokens.

@@ -49,7 +49,7 @@ fn request<E>(call: &Call<'_, E>, act: ActionRoute) -> Result<Vec<u8>, Failure> 
     }
     precondition::expect_none(call.headers)?;
     if act.action.takes("request_id") {
-        // Null if there is none: a second id in the body is then rejected as a duplicate.
+        // Null without the header: a second id in the body is then rejected as a duplicate.
         request = request.with("request_id", Some(precondition::request_id(call.headers)?));
     } else if act.action.is_change && act.route.method == Method::Post {
         precondition::expect_no_request_id(call.headers)?;

@@ -75,7 +75,7 @@ pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
     let (reply, is_unchanged) = changed_since(call, known.as_ref(), request).await?;
     precondition::expect_match(required.as_ref(), "the list of keys", reply.revision)?;
     // An expired entry changes the list without a new revision until it is removed. Until then, one
-    // tag would stand for two lists.
+    // tag would identify two lists.
     let is_stable = reply.next_expiry_ms.is_none_or(|at| at > call.engine.now().0);
     let etag = precondition::etag(reply.revision);
     let response = not_modified_or(is_unchanged || known == Some(Tags::Any), reply);

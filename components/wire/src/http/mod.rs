@@ -114,7 +114,7 @@ pub enum Body {
 #[derive(Debug)]
 pub struct Http {
     keys: Arc<Keys>,
-    /// In-process state between requests; `None` if there is none.
+    /// In-process state between requests; `None` without such state.
     state: Option<InProcessState>,
     streams: Streams,
     request_ids: RequestIds,
@@ -166,8 +166,8 @@ impl Http {
     }
 
     /// Returns the longest body, in bytes, that a host should read for the request with this
-    /// `head`. Only the operator may send session documents, and only who has a credential may send
-    /// many texts, so that nobody else can fill a host's memory.
+    /// `head`. Only the operator may send session documents, and only a caller with a credential
+    /// may send many texts. So no one else can fill a host's memory.
     pub fn body_bytes_max(&self, head: &Parts) -> usize {
         let operation = route::find(head.uri.path(), &head.method).and_then(|it| it.operation);
         let takes = operation.map_or(BODY_BYTES_MAX, |it| it.endpoint.body_bytes_max());
@@ -357,8 +357,8 @@ impl Http {
         self.state.is_some() || !endpoint.needs_memory()
     }
 
-    /// Builds the response for a method without an operation: the methods that the path has, or an
-    /// error that nothing is there.
+    /// Builds the response for a method without an operation: a list of the path's methods, or an
+    /// error if the path does not exist.
     fn method_not_allowed(
         &self,
         head: &Parts,

@@ -10,9 +10,9 @@ use crate::credential::Keys;
 pub struct Options {
     /// Secrets.
     pub keys: Keys,
-    /// Rate limits of each participant and each session; `None` for no limits. There are none
-    /// either if the interface is not [kept](Self::is_kept), because it cannot count requests.
-    /// Counting requires the feature `rate-limits`.
+    /// Rate limits of each participant and each session; `None` for no limits. An interface that is
+    /// not [kept](Self::is_kept) has no limits either, because it cannot count requests. Counting
+    /// requires the feature `rate-limits`.
     pub rate_limit: Option<RateLimit>,
     /// Most connections that the host serves at a time, if bounded. Requests of one session may
     /// take a quarter of them. Without `rate_limit` they may take all.

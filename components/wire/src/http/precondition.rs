@@ -68,7 +68,7 @@ pub(crate) struct Tag {
 }
 
 impl Tags {
-    /// Parses all lines of the header `name` as one list; `None` if there are none.
+    /// Parses all lines of the header `name` as one list; `None` without the header.
     ///
     /// # Errors
     ///

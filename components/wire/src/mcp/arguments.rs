@@ -136,7 +136,7 @@ fn action(
 /// performs it.
 pub(super) fn meant(name: &str, listed: &[&'static Tool]) -> Option<(&'static str, &'static Tool)> {
     let actions = listed.iter().flat_map(|it| it.calls.actions());
-    // The JSON tool reads one key with an action of its own.
+    // The JSON tool reads a single key with a separate action.
     let found = nearest_action(name, actions.chain(["read"]))?;
     let action = if found == "read" { "read_batch" } else { found };
     let tool = listed.iter().find(|it| it.calls.actions().contains(&action))?;

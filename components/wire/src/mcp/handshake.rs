@@ -132,7 +132,7 @@ impl Handshakes {
         Some(Arc::clone(found))
     }
 
-    /// Drops the handshake `id` of `identity`. Returns false if there is none.
+    /// Drops the handshake `id` of `identity`. Returns false if it does not exist.
     pub(crate) fn end(&self, id: &str, identity: &Identity) -> bool {
         self.table().remove(self.caller(identity), |it| it.id == id && it.owner == *identity)
     }
@@ -172,7 +172,7 @@ impl Table {
         self.remove(caller, |it| Arc::ptr_eq(it, &oldest));
     }
 
-    /// Drops the handshake of `caller` that `matches` selects. Returns false if there is none.
+    /// Drops the handshake of `caller` that `matches` selects. Returns false if none matches.
     fn remove(&mut self, caller: u64, matches: impl Fn(&Arc<Handshake>) -> bool) -> bool {
         let Some(own) = self.by_caller.get_mut(&caller) else { return false };
         let Some(at) = own.iter().position(matches) else { return false };

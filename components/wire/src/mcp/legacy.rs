@@ -350,8 +350,8 @@ mod tests {
         }
     }
 
-    /// Clients of 2025-06-18 take an event without data for a broken message, and some take a
-    /// comment in a block of its own for such an event.
+    /// Clients of 2025-06-18 treat an event without data as a broken message, and some treat a
+    /// comment in a separate block as such an event.
     #[test]
     fn events_without_a_message_depend_on_the_version() {
         let failure = Failure::new("UNAUTHENTICATED", "it expired\n\nask");

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use shared_context_codec::Failure;
 use shared_context_core::{fence, tokens::Tokens};
 
-/// Members of an entry that are shown in words; others follow as they are.
+/// Members of an entry that are written as text; others follow as JSON.
 const SHOWN: [&str; 7] =
     ["key", "value", "version", "written_by", "written_at", "value_size_tokens", "revision"];
 
@@ -60,7 +60,7 @@ struct ChangesPage {
     has_more: bool,
 }
 
-/// What replies about a packet have in common.
+/// The common members of replies about a packet.
 #[derive(Deserialize)]
 struct Packet {
     address: String,
@@ -107,7 +107,7 @@ struct Finding {
     source: Map<String, Value>,
 }
 
-/// What a session is told. Stored texts are between fences in it.
+/// The text for a new session. Stored texts are between fences in it.
 #[derive(Deserialize)]
 struct Told {
     text: String,

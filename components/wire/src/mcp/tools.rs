@@ -394,7 +394,7 @@ fn malformed(message: impl Into<String>) -> Failure {
 }
 
 /// Builds the result from `reply`, a JSON object: as structured content for programs, and as `text`
-/// for models; without a text of its own the JSON again.
+/// for models. Without `text`, models get the JSON, too.
 fn result(
     reply: &[u8],
     text: Option<&str>,

@@ -119,8 +119,8 @@ fn remark(id: &str) -> &'static str {
     }
 }
 
-/// Returns the name of the schema of the body of `act`. It has one, because generators refuse a
-/// schema without a name that two media types share.
+/// Returns the name of the schema of the body of `act`. The schema is named because generators
+/// reject an unnamed schema that two media types share.
 pub(super) fn body_name(act: ActionRoute) -> String {
     format!("{}_body", act.route.name.unwrap_or(act.action.name))
 }

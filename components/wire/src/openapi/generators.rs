@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(schema, *expected);
     }
 
-    /// A generator for Python refused the whole document because of `"items": true`, and lost the
+    /// A generator for Python rejected the whole document because of `"items": true`, and lost the
     /// JSON tool because arrays in a condition had no items.
     #[test]
     fn schemas_become_what_generators_know() {

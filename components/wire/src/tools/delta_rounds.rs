@@ -9,7 +9,7 @@ use super::{
     tool::{Calls, Tool, Toolset},
 };
 
-/// Reads the state and what became of deltas.
+/// Reads the state and the outcomes of deltas.
 pub(super) const READ: Tool = Tool {
     name: "delta_rounds_read",
     set: Toolset::DeltaRounds,

@@ -218,8 +218,8 @@ pub(super) struct McpTool {
     pub(super) meta: Meta,
 }
 
-/// What a tool does, as hints for clients. The hints of MCP that are not given have their default
-/// value: not read-only, not idempotent.
+/// The effects of a tool, as hints for clients. Omitted hints of MCP have their default value: not
+/// read-only, not idempotent.
 #[expect(clippy::struct_field_names, reason = "named as in MCP")]
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,4 +1,4 @@
-//! Which callers are accepted, and the responses to those that are not.
+//! Tests which callers are accepted, and the responses to all others.
 
 use std::sync::atomic::Ordering;
 
@@ -316,8 +316,8 @@ fn minting_within_the_leeway_does_not_extend_the_expiry() {
     }
 }
 
-/// Writes by `subagent:orchestrator` look like the orchestrator's own. Nobody can mint a
-/// credential for such a name, not even the operator.
+/// Writes by `subagent:orchestrator` look like the orchestrator's own. No one can mint a credential
+/// for such a name, not even the operator.
 #[test]
 fn a_subagent_cannot_be_named_like_a_role() {
     let bench = Bench::new();

@@ -23,8 +23,8 @@ fn a_body_over_the_length_limit_is_rejected() {
     bench.check("GET /healthz", "", 200, "ok");
 }
 
-/// The error named the limit alone, so that nobody saw by how much a body was over it, and advised
-/// the sender of a batch to shorten an entry.
+/// The error contained only the limit, not the size of the body. It advised the sender of a batch
+/// to shorten an entry.
 #[test]
 fn a_body_that_is_too_long_is_answered_with_its_size() {
     let bench = Bench::new();

@@ -98,7 +98,7 @@ fn only_operator_and_orchestrator_mint_credentials() {
     }
     check(&bench.orchestrator, "subagent:review", 201, "2026-02-21T14:30:00Z");
     check(&bench.orchestrator, "orchestrator", 403, "mints credentials of subagents only");
-    // These once told whom to ask for more.
+    // These errors once advised to ask the orchestrator for a credential.
     check(&bench.agent, "subagent:analysis", 403, "go on with the one that you have");
     check(&bench.agent, "orchestrator", 403, "go on with the one that you have");
     for token in [ADMIN_KEY, &bench.orchestrator, &bench.agent] {
@@ -289,11 +289,11 @@ fn a_credential_passes_on_only_its_own_tools() {
     let body = r#"{"participant":"subagent:a","tools":["delta_rounds"]}"#;
     mint(limited, body, 403, "does not have the tools delta_rounds");
     mint(limited, r#"{"participant":"subagent:a","tools":[]}"#, 201, "");
-    // Without a limit of its own it may set any.
+    // A caller without a limit may set any.
     mint(&bench.orchestrator, body, 201, r#""tools":["delta_rounds"]"#);
 }
 
-/// A credential for some keys was once told how many keys and tokens the whole session has.
+/// A credential for some keys once received the counts of keys and tokens of the whole session.
 #[test]
 fn a_limited_credential_is_told_the_counts_of_its_keys() {
     let bench = Bench::new();

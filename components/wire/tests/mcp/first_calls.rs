@@ -9,7 +9,7 @@ use crate::bench::Bench;
 /// A first call, and the answer that it must get.
 #[derive(Deserialize)]
 struct FirstCall {
-    /// What the model wanted.
+    /// The intention of the model.
     goal: String,
     /// `agent` or `orchestrator`.
     r#as: String,

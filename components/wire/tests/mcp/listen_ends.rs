@@ -1,4 +1,4 @@
-//! How and when a stream of `subscriptions/listen` ends.
+//! Tests how and when a stream of `subscriptions/listen` ends.
 
 use std::sync::atomic::Ordering;
 

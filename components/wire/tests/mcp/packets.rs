@@ -119,7 +119,7 @@ fn a_subagent_gets_its_packet_with_its_credential() {
     assert!(added.get("packet").is_none(), "{added}");
 }
 
-/// The tools are those of the role, and refused where nobody uses them.
+/// The tools depend on the role, and are rejected in sessions without packets.
 #[test]
 fn packets_are_offered_where_they_are_used() {
     let bench = with_packets();

@@ -76,7 +76,7 @@ fn the_prompt_is_for_the_named_participant_or_the_caller() {
     assert_eq!(same, text);
 }
 
-/// The prompt once told agents to call `shared_context` and `list_keys`, which MCP refuses.
+/// The prompt once advised agents to call `shared_context` and `list_keys`, which MCP rejects.
 #[test]
 fn the_prompt_names_tools_that_mcp_lists() {
     let bench = Bench::new();

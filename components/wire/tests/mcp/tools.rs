@@ -168,7 +168,8 @@ fn the_orchestrators_mistakes_are_answered_by_action() {
     malformed(json!({"action": "delete_session"}), "has no action");
     malformed(json!({"action": "add_subagent", "name": "a"}), "did you mean task?");
     malformed(json!({"action": "read_snapshot", "name": "a"}), "did you mean label?");
-    // An agent that knows the route of credentials sends its member; it was told to leave it out.
+    // An agent that knows the HTTP route for credentials sends that route's member. The error once
+    // advised to leave it out.
     let participant = json!({"action": "add_subagent", "participant": "subagent:a"});
     malformed(participant, "takes no participant; send its task");
     malformed(json!({"action": "add_subagent"}), "add_subagent needs task (such as review)");
@@ -517,7 +518,7 @@ fn a_tool_accepts_only_the_actions_it_lists() {
 const MEMORY: [&str; 5] =
     ["context_list", "context_read", "context_changes", "context_write", "context_delete"];
 
-/// Rounds are listed where somebody uses them: the session, the credential or the connection.
+/// Tools of rounds are listed if the session, the credential or the connection uses rounds.
 #[test]
 fn tools_are_listed_where_they_are_used() {
     let bench = Bench::new();
@@ -567,7 +568,7 @@ fn an_unknown_set_of_tools_is_rejected() {
     let token = minted["credential"].as_str().unwrap();
     let seen = bench.modern_at(token, "?tools=delta_rounds", "tools/list", json!({}));
     assert_eq!(seen.status, 403, "{seen:?}");
-    // Every credential has the working memory; to ask for it was once refused.
+    // Every credential has the working memory; a request for it was once rejected.
     assert_eq!(listed(&bench, token, "?tools=shared_context"), MEMORY);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! All credentials of a participant share one allowance, so a new credential does not bypass it.
 //! All participants of a session share another, so a new participant does not either. The operator
-//! has an allowance of its own.
+//! has a separate allowance.
 //!
 //! # Invariant
 //!
