@@ -13,7 +13,7 @@ use shared_context_core::port::KvError;
 
 /// The time between two lines of the same cause.
 const PAUSE: Duration = Duration::from_secs(10);
-/// How many causes are limited separately.
+/// The maximum number of causes that are limited separately.
 const CAUSES_MAX: usize = 256;
 
 /// Logs why storage failed.

@@ -1,4 +1,4 @@
-//! What requests get from their host: storage, a clock, a log and a tokenizer.
+//! The host's services for requests: storage, a clock, a log and a tokenizer.
 
 use std::{fmt, sync::Arc};
 

@@ -15,7 +15,7 @@ pub struct AuditRecord {
     pub action: String,
     /// The participant who made the change.
     pub participant: String,
-    /// When it was made, in milliseconds since the epoch.
+    /// The time of the change, in milliseconds since the epoch.
     pub at_ms: u64,
     /// The entry it changed, if it changed one.
     pub entry: Option<AuditEntry>,

@@ -33,7 +33,8 @@ pub(crate) const MODULES: u32 = 3;
 pub(crate) const TABLE_ELEMENTS_MAX: usize = 20_000;
 /// The stack limit for calls inside the component.
 pub(crate) const STACK_BYTES_MAX: usize = 512 << 10;
-/// How many times an instance may have its bucket open. It needs one, and for a moment two.
+/// The maximum number of open handles of an instance to its bucket. It needs one, and for a moment
+/// two.
 pub(crate) const BUCKETS_MAX: usize = 8;
 /// The maximum number of audit records of a request: three for each of the most entries
 /// that a session can have. No operation makes that many.
@@ -48,7 +49,7 @@ pub struct ComponentOptions {
     /// these options it can fail its own request and corrupt the session of that request.
     #[cfg(feature = "wasm")]
     pub bytes: bytes::Bytes,
-    /// Where its compiled form is stored between starts.
+    /// The place of its compiled form between starts.
     pub cache: Cache,
     /// The memory limit of an instance, in bytes.
     pub memory_bytes_max: usize,
@@ -67,8 +68,8 @@ pub struct ComponentOptions {
     pub warm_instances_max: u32,
 }
 
-/// The place of compiled code between starts. The code is run without verification, so
-/// nobody else should be able to write there.
+/// The place of compiled code between starts. The code is run without verification, so no other
+/// user should be able to write there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Cache {
     /// In the platform's folder for user caches.
@@ -76,7 +77,7 @@ pub enum Cache {
     User,
     /// In a subfolder of this folder.
     Folder(PathBuf),
-    /// Nowhere: each start compiles anew, which takes seconds.
+    /// No place: each start compiles anew, which takes seconds.
     None,
 }
 

@@ -52,20 +52,20 @@ mod open_files;
 mod tests;
 mod unheard;
 
-/// How long a client may take to send a request's body.
+/// The time limit for a client to send a request's body.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 /// The buffer of a connection for requests and responses, besides bodies. A request's head
 /// cannot be longer.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
-/// How long stopping waits for clients, and then for the disk.
+/// The time limit for clients when the server stops, and then for the disk.
 const STOP_TIME_MAX: Duration = Duration::from_secs(5);
-/// How many sessions have an instance that waits for their next request. The memory of all is less
-/// than 128 MiB, and usually a tenth of that.
+/// The maximum number of sessions with an instance that waits for their next request. All of them
+/// together use less than 128 MiB of memory, and usually a tenth of that.
 const WARM_INSTANCES_MAX: u32 = 64;
 /// The pause after the system failed to accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How many connections the system queues until they are accepted. It drops the first
+/// The number of connections that the system queues until they are accepted. It drops the first
 /// packet of further ones, and the client's system repeats that only after a second.
 const BACKLOG: u32 = 4_096;
 
@@ -94,15 +94,14 @@ pub struct ServerOptions {
     /// streams; for one more, the stream without changes for the longest is ended in good
     /// order.
     pub connections_max: usize,
-    /// How long a client may take to send a request's head, and how long a connection may
-    /// be idle.
+    /// The time limit for a client to send a request's head, and for a connection to be idle.
     pub head_time_max: Duration,
-    /// How long a client may leave a response or the events of a stream unread.
+    /// The time limit for a client to read a response or the events of a stream.
     pub unread_time_max: Duration,
-    /// Whether entries are removed at the instant they expire; otherwise they are removed
-    /// by the next change of their session. Readers never see an expired entry.
+    /// True if entries are removed at the instant they expire; otherwise they are removed by the
+    /// next change of their session. Readers never see an expired entry.
     pub removes_expired: bool,
-    /// Whether memories of all projects are archived and removed by the rules, at the start and
+    /// True if memories of all projects are archived and removed by the rules, at the start and
     /// then once a day.
     pub maintains_daily: bool,
     /// The clock.

@@ -19,8 +19,8 @@ use crate::{
 /// The prefix of the variables' names in the environment of `spin up`.
 const VARIABLES: &str = "SPIN_VARIABLE_SHARED_CONTEXT_";
 
-/// The error of an app that is not set up, and options for an interface that reports it.
-/// Nobody has the keys of that interface.
+/// The error of an app that is not set up, and options for an interface that reports it. The keys
+/// of that interface are given to nobody.
 pub(crate) struct SetupError {
     pub(crate) options: Options,
     pub(crate) failure: Failure,

@@ -213,7 +213,8 @@ pub(crate) fn prompt(arguments: &PromptArguments, output: Output) -> Result<(), 
     }
     let session = &server.session(session)?;
     let bearer = caller.bearer(&server, session)?;
-    // Where nobody is named, the prompt is the orchestrator's; `--as admin` names the operator.
+    // Without a named participant, the prompt is the orchestrator's; `--as admin` names the
+    // operator.
     let is_unnamed = caller.caller(&server) == Caller::Operator && !caller.is_named();
     let participant = is_unnamed.then(|| "orchestrator".to_owned());
     let mut query = Vec::new();

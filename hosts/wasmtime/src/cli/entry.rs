@@ -2,8 +2,8 @@
 //!
 //! # Invariant
 //!
-//! A piped `get` prints the value byte for byte, without a line break of its own, and a
-//! piped `set` stores what it reads: a value survives the way out and back.
+//! A piped `get` prints the value byte for byte, without an added line break, and a piped `set`
+//! stores its input unchanged. So a value that is read and written back stays the same.
 
 use std::{
     io::{self, IsTerminal},

@@ -13,8 +13,8 @@ use super::{
     memory_budget::{MemoryBudget, MemoryPermit},
 };
 
-/// How much of a body that is too long is still read, so that a client that sends
-/// everything before it reads gets the error.
+/// The maximum number of bytes that are still read from a body that is too long. A client that
+/// sends everything before it reads can so receive the error.
 const READ_BYTES_MAX: usize = 32 << 20;
 /// The memory limit of all bodies, counting what each has beyond one buffer.
 const BYTES_MAX: u32 = 64 << 20;

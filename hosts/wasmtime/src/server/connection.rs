@@ -45,9 +45,9 @@ use super::{
 };
 use crate::{Failure, body::ResponseBody, throttled_reader::ThrottledReader};
 
-/// How much is read from a client whose connection is rejected.
+/// The maximum number of bytes read from a client whose connection is rejected.
 const UNREAD_BYTES_MAX: usize = 64 << 10;
-/// Why a connection gets no slot.
+/// The reason why a connection gets no slot.
 const ALL_BUSY: &str = "all connections of the server are busy";
 
 /// Returns the future that serves `stream` on `slot`.
@@ -244,7 +244,7 @@ impl Drop for TrackedBody {
     }
 }
 
-/// A stream that tells its slot when the client accepts bytes.
+/// A stream that notifies its slot when the client accepts bytes.
 struct TrackedStream {
     stream: Pin<Box<TimeoutStream<TcpStream>>>,
     slot: Arc<ConnectionSlot>,

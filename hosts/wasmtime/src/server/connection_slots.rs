@@ -25,9 +25,9 @@ use tokio::sync::Notify;
 
 /// Slots reserved for the operator while all usual ones are taken.
 pub(super) const RESERVED: usize = 32;
-/// How long a connection may send a body, or end its stream, before it may be closed.
+/// The minimum time for a connection to send a body, or end its stream, before it may be closed.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long a client may leave a large response unread while others need the memory.
+/// The minimum time that a client may leave a large response unread while others need the memory.
 const UNREAD_GRACE: Duration = Duration::from_millis(500);
 
 /// The interval between log lines that all connections are busy.
@@ -46,7 +46,7 @@ pub(super) struct ConnectionSlots {
 #[derive(Debug, Default)]
 struct SlotTable {
     next: u64,
-    /// When it was last logged that all connections are busy.
+    /// The time of the last log line that all connections are busy.
     warned_at: Option<Instant>,
     usual: HashMap<u64, Arc<State>>,
     reserved: HashMap<u64, Arc<State>>,
@@ -202,8 +202,8 @@ impl ConnectionSlots {
     }
 }
 
-/// Closes the first of the `slots` for which `may_close` holds. Returns false if there
-/// is none.
+/// Closes the first of the `slots` for which `may_close` holds. Returns false if none may be
+/// closed.
 fn close_first(
     slots: &mut HashMap<u64, Arc<State>>,
     may_close: impl Fn(&State, Phase, u64) -> bool,

@@ -35,7 +35,7 @@ use tokio::{
 use super::{BUFFER_BYTES_MAX, Shared, connection};
 use crate::Failure;
 
-/// How much of the rest is read, and how long it may take to arrive.
+/// The limits for reading the rest: its bytes, and the time for them to arrive.
 const REST_BYTES_MAX: usize = 2 << 20;
 const REST_TIME_MAX: Duration = Duration::from_secs(1);
 

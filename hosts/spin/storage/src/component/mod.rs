@@ -1,7 +1,7 @@
 //! Implements the exports over Spin's interfaces, converting between the types of
 //! `hosts/spin/wit` and the core's.
 //!
-//! Storage failures are logged here and nowhere else.
+//! Storage failures are logged only here.
 
 #[cfg(not(feature = "sqlite"))]
 mod key_value;

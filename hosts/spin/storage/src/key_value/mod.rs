@@ -127,7 +127,7 @@ fn key(name: &str) -> String {
     format!("{PREFIX}{name}")
 }
 
-/// Reads the bucket stored under `key`; returns an empty one if there is none.
+/// Reads the bucket stored under `key`; returns an empty one if it does not exist.
 fn read(store: &impl Store, key: &str) -> Result<BucketState, KvError> {
     unpack(key, store.get(key)?.as_deref())
 }

@@ -31,7 +31,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns a message that tells operators what to do. It contains no stored values.
+    /// Returns a message with advice for operators. It contains no stored values.
     fn warning(&self) -> String {
         let text = match self {
             Self::StoreTableFull => {

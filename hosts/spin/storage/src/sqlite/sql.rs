@@ -59,7 +59,7 @@ impl SqlError {
         text.contains(NO_TABLE) || text.contains(NO_TRIGGER)
     }
 
-    /// Returns a message that tells operators what to do. It contains no stored values.
+    /// Returns a message with advice for operators. It contains no stored values.
     fn warning(&self) -> String {
         let text = match self {
             Self::NoSuchDatabase => {

@@ -1,5 +1,5 @@
-//! A failure is never reported as a conflict or as a missing row, and its text tells
-//! operators what to do.
+//! A failure is never reported as a conflict or as a missing row, and its text contains advice for
+//! operators.
 
 use shared_context_core::port::{Bucket, CommitError, Kv, KvError, ReadError, Revision};
 use shared_context_spin_storage::{

@@ -1,4 +1,4 @@
-//! What a packet is made from besides the session: a conversation, files, and stated facts.
+//! Input of a packet besides the session: a conversation, files, and stated facts.
 
 use std::path::{Path, PathBuf};
 

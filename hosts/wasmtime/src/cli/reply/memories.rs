@@ -1,4 +1,4 @@
-//! Memories that were found or read, and what a session is told of them.
+//! Output of memories that were found or read, and of the text for a new session.
 
 use std::fmt::Write as _;
 

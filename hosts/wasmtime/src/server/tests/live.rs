@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// How long a change may take to reach a client that waits for it.
+/// The time limit for a change to reach a client that waits for it.
 const SOON: Duration = Duration::from_secs(10);
 
 /// Sends a request as the admin on its own connection, and returns the connection.
