@@ -10,15 +10,15 @@ use std::{
 use shared_context_system::{Server, Setup};
 use tempfile::tempdir;
 
-/// What both clients print at the end: who wrote what.
+/// The last output of both clients: the writer of each entry.
 const WRITERS: &str = "\
 decisions_made: written by orchestrator
 findings_summary: written by subagent:analysis
 problem_summary: written by orchestrator
 ";
 
-/// What the Python generator leaves out. Both are bodies that it has no form for; the operations
-/// stay, with their JSON bodies.
+/// The warnings of the Python generator about omissions. Both are bodies in formats that it does
+/// not support; the operations stay, with their JSON bodies.
 const LEFT_OUT: [&str; 2] = ["WARNING parsing GET /metrics", "WARNING parsing PUT"];
 
 /// Runs all of them. Returns one line for each.

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::durable::{CLIENTS, PERIOD};
 
-/// The user that runs `PostgreSQL`, which refuses to run as root.
+/// The user that runs `PostgreSQL`, which does not run as root.
 const POSTGRES: &str = "postgres";
 const PORT: &str = "54329";
 

@@ -19,7 +19,8 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     for nth in 0..SECTIONS {
         let section = section(nth);
         project.ask(&section);
-        // Who writes details owns them, and nobody owns more than 64 sections.
+        // The writer of details becomes their owner, and no participant can own more than 64
+        // sections.
         if is_detail(nth) {
             project.ask(&json!({"action": "release", "marker": section["marker"]}));
         }

@@ -86,7 +86,7 @@ fn opening(strategy: &str) -> String {
     open.to_string()
 }
 
-/// Returns a proposal with bindings on which participants partly agree, and entities of its own.
+/// Returns a proposal with bindings on which participants partly agree, and with distinct entities.
 fn proposal(participant: usize) -> String {
     let delta = |nth: usize| {
         let (path, value) = if nth.is_multiple_of(2) {

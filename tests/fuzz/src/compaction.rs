@@ -15,7 +15,7 @@ use shared_context_core::{
 
 use crate::{cases::scripts, script::SEPARATOR as SCRIPT_SEPARATOR};
 
-/// What stands before a message, and who speaks.
+/// The character before a message, and the kind and the authority of its speaker.
 const SEPARATORS: [(char, ListedKind, Authority); 4] = [
     ('\u{1}', ListedKind::UserMessage, Authority::User),
     ('\u{2}', ListedKind::SessionHistory, Authority::Model),
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// What is long and repeated, and what a summary or a digest could be mistaken for.
+    /// Tests long and repeated texts, and texts that could be mistaken for a summary or a digest.
     #[test]
     fn long_conversations_hold() {
         let said = [

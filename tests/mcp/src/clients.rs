@@ -53,7 +53,7 @@ pub(crate) fn tests() -> Vec<Test> {
     RUNS.iter().map(test).chain(packets).chain(memories).chain(handoffs).collect()
 }
 
-/// Runs a script in two sessions of one project on a host of its own.
+/// Runs a script in two sessions of one project on a separate host.
 fn run_memories(mut script: Command, version: &str) -> Verdict {
     let host = TestHost::start();
     let admin = with_project(&host)?;
@@ -64,7 +64,7 @@ fn run_memories(mut script: Command, version: &str) -> Verdict {
     count(script)
 }
 
-/// Runs a script as three participants of one session on a host of its own.
+/// Runs a script as three participants of one session on a separate host.
 fn run_handoffs(mut script: Command, version: &str) -> Verdict {
     let host = TestHost::start();
     let config = json!({"project": "webshop", "tools": ["outline"]});
@@ -89,7 +89,7 @@ fn with_project(host: &TestHost) -> Result<Client, String> {
     Ok(admin)
 }
 
-/// Runs a script against a host of its own.
+/// Runs a script against a separate host.
 fn run_cycle(mut script: Command, arguments: &[&str]) -> Verdict {
     let host = TestHost::start();
     script.args(arguments);

@@ -80,11 +80,11 @@ pub enum Canary {
     LeavesVersions,
     /// Idempotency records of a project are not stored.
     ForgetsProjectRequests,
-    /// Who owns a section is not stored.
+    /// The owner of a section is not stored.
     LosesLeases,
-    /// Who lost a section is not told.
+    /// The former owner of a lost section is not notified.
     HidesLostLeases,
-    /// Who lost a section is told again.
+    /// The former owner of a lost section is notified again.
     RepeatsLostLeases,
     /// A handoff can be accepted again.
     SettlesTwice,

@@ -27,7 +27,7 @@ pub const PARTICIPANT_LISTS: [&[&str]; 5] = [
     &["subagent:a:*", "orchestrator"],
     &["subagent:b", "subagent:a"],
 ];
-/// Whom packets are for.
+/// The addresses of packets.
 pub const ADDRESSES: [&str; 5] =
     ["shared", "subagent:a", "subagent:b", "subagent:a:*", "orchestrator"];
 /// Text that every value contains, and nothing else does.

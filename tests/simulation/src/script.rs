@@ -37,8 +37,8 @@ pub enum Storage {
 pub enum Step {
     /// A request.
     Ask(Box<Request>),
-    /// A request to the project, by a participant of the session that it names; of none if that is
-    /// empty. A text of `#` and a number stands for the id of a memory.
+    /// A request to the project, by a participant of the named session, or of no session if the
+    /// name is empty. A text of `#` and a number is replaced by the id of a memory.
     Project(Box<Request>),
     /// The timer of a session fires, to remove expired entries.
     Wake {

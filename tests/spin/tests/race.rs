@@ -1,6 +1,5 @@
-//! Tests concurrent clients, each request in its own instance. Each acknowledged write is
-//! stored once, under a version and a revision of its own. Of two conflicting requests
-//! exactly one succeeds.
+//! Tests concurrent clients, each request in its own instance. Each acknowledged write is stored
+//! once, under a unique version and revision. Of two conflicting requests exactly one succeeds.
 //!
 //! Speeds are printed but not asserted, because they depend on the machine.
 

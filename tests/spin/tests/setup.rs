@@ -145,8 +145,8 @@ fn no_store(host: &TestHost) {
     denied(host, Over::KeyValue, "key_value_stores = [\"default\"]");
 }
 
-/// Checks a component without `right`: clients get a storage error, and the log tells the
-/// operator what to write into the manifest.
+/// Checks a component without `right`: clients get a storage error, and the log contains the text
+/// that the operator must add to the manifest.
 fn denied(host: &TestHost, over: Over, right: &str) {
     let folder = tempfile::tempdir().unwrap();
     let setup = own_manifest(host, &folder, over, VARIABLES);
@@ -190,7 +190,7 @@ fn other_tables(host: &TestHost) {
         own.execute("INSERT INTO orders (name) VALUES (?1)", [nth]).unwrap();
         orchestrator.write("a", &format!("key_{nth}"), "x").expect(200);
     }
-    // The application holds a transaction of its own for a while.
+    // The application holds a separate transaction for a while.
     own.execute_batch("BEGIN IMMEDIATE; DELETE FROM orders WHERE id = 1;").unwrap();
     thread::scope(|scope| {
         let writes = scope.spawn(|| orchestrator.write("a", "scope", "x").expect(200));

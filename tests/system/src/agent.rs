@@ -24,7 +24,7 @@ use crate::{
     terminal::Printed,
 };
 
-/// How long an answer, or the end, may take before the test fails.
+/// The time limit for an answer, or for the end, before the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(5);
 /// The version without a handshake.
@@ -35,7 +35,7 @@ pub const MODERN: &str = "2026-07-28";
 pub struct Agent {
     child: Child,
     input: Option<ChildStdin>,
-    /// Until somebody reads it.
+    /// The output until it is read.
     output: Option<ChildStdout>,
     lines: Receiver<String>,
     err: Captured,
@@ -248,7 +248,7 @@ impl Agent {
         }
     }
 
-    /// Returns the notifications and answers that came and that nobody asked for.
+    /// Returns the notifications and unrequested answers that were received.
     pub fn rest(&mut self) -> Vec<Value> {
         while let Ok(line) = self.lines.try_recv() {
             self.sort(message(&line));

@@ -8,10 +8,10 @@ use ureq::{Agent, http};
 
 use crate::secrets;
 
-/// How long an answer may take before the test fails.
+/// The time limit for an answer before the test fails.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
-/// How long the body of an answer may be, in bytes: longer than a whole session.
+/// The longest body of an answer, in bytes: longer than a whole session.
 const BODY_MAX: u64 = 64 << 20;
 
 /// Someone who calls a server with one credential.
@@ -22,7 +22,7 @@ pub struct Client {
     credential: String,
 }
 
-/// What a server answered.
+/// The answer of a server.
 #[derive(Debug)]
 pub struct Answer {
     /// The status.
@@ -61,7 +61,7 @@ impl Client {
         &self.credential
     }
 
-    /// Another who calls the same server, over a connection of its own.
+    /// Returns another client of the same server, over a separate connection.
     #[must_use]
     pub fn with_credential(&self, credential: &str) -> Self {
         Self::new(&self.url, credential)

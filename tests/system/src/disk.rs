@@ -15,7 +15,7 @@ use tempfile::{TempDir, tempdir};
 
 use crate::{Setup, program, tell};
 
-/// What stands between a program and the syncs of its write-ahead log.
+/// The source of a library that intercepts a program's syncs of its write-ahead log.
 const SYNCS: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -98,7 +98,7 @@ impl FailingSync {
 /// A user that is not the superuser and owns nothing.
 const NOBODY: u32 = 65_534;
 
-/// A file system of its own, that is gone with this value.
+/// A separate file system, which is removed when this value is dropped.
 #[derive(Debug)]
 pub struct SmallDisk {
     folder: TempDir,
@@ -142,7 +142,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // It goes as soon as nobody uses it.
+        // It is unmounted as soon as it is unused.
         if let Err(why) = attempt(Command::new("umount").arg("--lazy").arg(self.path())) {
             tell(&format!("{} stays mounted: {why}", self.path().display()));
         }
@@ -156,14 +156,14 @@ fn attempt(command: &mut Command) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(said.trim().to_owned()) }
 }
 
-/// A user other than the superuser, whom permissions would not stop.
+/// A user other than the superuser, because permissions do not restrict the superuser.
 #[derive(Debug)]
 pub struct Commoner {
     folder: TempDir,
 }
 
 impl Commoner {
-    /// Returns who runs this test, or nobody when that is the superuser.
+    /// Returns the user that runs this test, or `nobody` if that is the superuser.
     pub fn new() -> Self {
         let it = Self { folder: tempdir().unwrap() };
         if it.is_superuser() {

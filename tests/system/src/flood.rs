@@ -1,7 +1,7 @@
-//! What a flood does to a server and to those who behave: memory, and how long answers
-//! take, on a quiet server and under the flood, in one run.
+//! Measures the effect of a flood on a server and its well-behaved clients: memory, and the times
+//! of answers, on a quiet server and under the flood, in one run.
 //!
-//! Invariant: a flood stands while it is measured, and is over when the measuring is.
+//! Invariant: a flood has its full strength during the measurement, and ends with it.
 
 use std::{
     collections::BTreeMap,
@@ -20,14 +20,14 @@ use serde_json::json;
 
 use crate::{Client, Server};
 
-/// How often memory is looked at.
+/// The interval between two measurements of memory.
 const LOOK: Duration = Duration::from_millis(20);
-/// How many behave.
+/// The number of well-behaved clients.
 const CALM: usize = 4;
-/// How often a well-behaved client tries again after a rejection.
+/// The most retries of a well-behaved client after a rejection.
 const TRIES_MAX: usize = 20;
 
-/// A flood that goes on: who makes it looks here when to end.
+/// A running flood. Its clients check here if they must end.
 #[derive(Debug, Default)]
 pub struct Flood {
     stands: AtomicBool,
@@ -52,28 +52,28 @@ impl Flood {
     }
 }
 
-/// What was measured.
+/// The results of a measurement.
 #[derive(Debug)]
 pub struct Measured {
-    /// What the flood is called.
+    /// The name of the flood.
     pub name: String,
-    /// Of those who behave, on the quiet server and under the flood.
+    /// The times of well-behaved clients on the quiet server.
     pub quiet: Times,
-    /// Under the flood.
+    /// The times of well-behaved clients under the flood.
     pub flooded: Times,
-    /// Of the operator, each time over a new connection, under the flood.
+    /// The times of the operator under the flood, each over a new connection.
     pub operator: Times,
-    /// How often the flood was answered with which status, as far as it looked.
+    /// The number of the flood's answers by status, as far as it read them.
     pub statuses: BTreeMap<u16, usize>,
     /// Resident memory before, at most, and after, in MB.
     pub memory: [u64; 3],
 }
 
-/// How long answers took.
+/// The times of answers.
 #[derive(Debug, Clone)]
 pub struct Times {
     sorted: Vec<Duration>,
-    /// How often a client was rejected, or lost its connection, and had to try again.
+    /// The number of retries after a rejection or a lost connection.
     pub again: usize,
 }
 

@@ -38,8 +38,8 @@ impl Killable for Server {
     }
 }
 
-/// Writers whose server is killed in the middle, round after round on the same data: all that
-/// was acknowledged is stored, once, in order, and nothing is stored that nobody sent.
+/// Writers whose server is killed in the middle, round after round on the same data. Every
+/// acknowledged write must be stored, once, in order, and nothing that was not sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Kills {
     /// The name of the host, for people.
@@ -97,9 +97,9 @@ pub fn rounds(short: usize) -> usize {
     set.and_then(|it| it.parse().ok()).unwrap_or(short)
 }
 
-/// Plays `count` histories, unless the environment says how many, each after its `plan` on data of
-/// its own with servers that `start` starts there, and looks for an order of all that their clients
-/// saw.
+/// Plays `count` histories, or as many as the environment sets. Each follows its `plan`, on
+/// separate data with servers that `start` starts. Then checks that one order of all requests
+/// explains what the clients observed.
 #[track_caller]
 pub fn linearizable<S: Killable>(
     count: u64,

@@ -1,6 +1,6 @@
-//! Memories of a project whose server is killed under those who add them, round after round on the
-//! same data: none that was acknowledged is lost, none is there twice, and none is there that nobody
-//! sent. For each host with a [`Killable`] server.
+//! Memories of a project whose server is killed while clients add them, round after round on the
+//! same data: no acknowledged memory is lost, none is stored twice, and none that was not sent. For
+//! each host with a [`Killable`] server.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ const TOOL: &str = "/v1/projects/kept/shared_context";
 pub struct MemoryKills {
     /// The name of the host, for people.
     pub host: &'static str,
-    /// The number of participants, each of a session of its own.
+    /// The number of participants, each of a separate session.
     pub writers: usize,
     /// The number of kills in a short run.
     pub rounds: usize,
@@ -84,7 +84,7 @@ impl MemoryKills {
             let shown = admin.post(TOOL, &json!({"action": "show_project"})).expect(200);
             assert_eq!(shown["memory_count"], acknowledged.len() * self.batch, "{shown}");
         }
-        // Each of them is there, under the id that was acknowledged.
+        // Each of them is stored under the id that was acknowledged.
         let admin = server.admin();
         for (batch, ids) in &acknowledged {
             let client = Client::new(admin.url(), &writers[batch.0]);

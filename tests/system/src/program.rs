@@ -1,7 +1,7 @@
-//! Where the program is.
+//! The path of the program.
 //!
-//! Cargo does not pass its path to tests of other packages, so it is looked for where
-//! cargo puts it, and built when it is missing or older than its sources.
+//! Cargo does not pass it to tests of other packages. So the program is searched for in cargo's
+//! target folder, and built if it is missing or older than its sources.
 
 use std::{
     env, fs,
@@ -67,7 +67,7 @@ pub fn built(package: &str, name: &str) -> PathBuf {
     program
 }
 
-/// Returns whether the program is there and no source that cargo made it of is newer.
+/// Returns whether the program exists and is newer than all sources that cargo built it from.
 fn is_current(program: &Path) -> bool {
     let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
     let Some(built) = changed(program) else { return false };

@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use crate::{Server, secrets};
 
-/// How long an answer may take before the test fails.
+/// The time limit for an answer before the test fails.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
 /// A connection to a server.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
-    /// What was read and belongs to no answer yet.
+    /// The bytes that were read and do not belong to an answer yet.
     read: Vec<u8>,
 }
 
@@ -99,7 +99,7 @@ impl Connection {
         String::from_utf8(std::mem::take(&mut self.read)).unwrap()
     }
 
-    /// Returns whether the server closes the connection, rather than answer once more.
+    /// Returns whether the server closes the connection instead of sending another answer.
     pub fn is_closed(&mut self) -> bool {
         self.read.is_empty() && !self.read_more()
     }

@@ -1,18 +1,17 @@
-//! What must never be logged, remembered as it goes over the wire: values of
-//! entries, credentials, keys and secrets. Whoever reads a server's log hands it to
-//! [`check`].
+//! Checks logs for texts that must never be logged. They are collected from the requests and
+//! answers of all tests: values of entries, credentials, keys and secrets. Every test that reads a
+//! server's log passes it to [`check`].
 //!
-//! Of a value its longest stretches are looked for that no log's form can alter:
-//! printable ASCII without quotes and backslashes. A stretch counts from
-//! `STRETCH_MIN` characters on, of a secret from `SECRET_MIN`: what is shorter
-//! stands in logs by chance, as a value that is "revision" does. What tests
-//! name keys, sessions, participants, labels and reasons belongs into a log, and is
-//! no finding where a value says the same.
+//! Of a value, only its longest stretches are searched for that no log format can alter: printable
+//! ASCII without quotes and backslashes. A stretch of a value counts from `STRETCH_MIN` characters
+//! on, of a secret from `SECRET_MIN`. Shorter ones occur in logs by chance, such as the value
+//! "revision". Names of keys, sessions, participants and labels, and reasons belong in a log. They
+//! are no finding if a value has the same text.
 //!
 //! # Invariants
 //!
-//! - It holds for the whole process: what one test stores, no other test's server may
-//!   log.
+//! - The check covers the whole process: a value that one test stores may not be logged by the
+//!   server of another.
 //! - A part of a secret is a finding as well, from half of it on.
 
 use std::{
@@ -23,11 +22,11 @@ use std::{
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
-/// From how many characters on a part of a value is looked for.
+/// The fewest characters of a part of a value that is searched for.
 const STRETCH_MIN: usize = 16;
-/// From how many characters on a part of a secret is.
+/// The fewest characters of a part of a secret that is.
 const SECRET_MIN: usize = 8;
-/// How much of a stretch is looked for: a log may cut what it shows.
+/// The most characters of a stretch that are searched for: a log may cut what it shows.
 const STRETCH_MAX: usize = 32;
 /// The members of requests and answers whose text is a value of an entry.
 const VALUES: [&str; 6] = ["value", "file_text", "old_str", "new_str", "insert_text", "content"];
@@ -39,9 +38,9 @@ const NAMES: [&str; 8] =
 
 #[derive(Debug, Default)]
 struct Known {
-    /// What must not be in a log.
+    /// The texts that must not be in a log.
     hidden: BTreeSet<String>,
-    /// What may.
+    /// The texts that may be in a log.
     names: BTreeSet<String>,
 }
 

@@ -22,14 +22,14 @@ use serde_json::Value;
 
 use crate::{Client, program, secrets};
 
-/// How long a server may take to start or to stop. It compiles the component
-/// once a machine; later it starts within milliseconds.
+/// The time limit for a server to start or to stop. It compiles the component once a machine; later
+/// it starts within milliseconds.
 const PATIENCE: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(5);
 /// Whatever the program itself can log, where a test does not choose.
 const LOG: &str = "info,shared_context=trace";
 
-/// How a server is to be started.
+/// The settings of a server to be started.
 #[derive(Debug)]
 pub struct Setup {
     folder: PathBuf,
@@ -83,8 +83,7 @@ impl Setup {
         Self { open_files_max: Some(open_files_max), ..self }
     }
 
-    /// With a log that nobody reads: the other end of its standard error is
-    /// closed.
+    /// Sets up a log without a reader: the other end of the server's standard error is closed.
     #[must_use]
     pub fn unheard(self) -> Self {
         Self { is_unheard: true, ..self }
@@ -188,7 +187,7 @@ impl Setup {
     }
 }
 
-/// What a server said that ended instead of serving.
+/// The output of a server that ended instead of serving.
 #[derive(Debug)]
 pub struct Refusal {
     /// The exit code; `None` when a signal ended it.
@@ -374,7 +373,7 @@ impl Drop for Server {
     }
 }
 
-/// What a process writes to one of its pipes, read as it comes.
+/// The output of a process on one of its pipes, read as it comes.
 #[derive(Debug)]
 pub struct Captured {
     started: Instant,

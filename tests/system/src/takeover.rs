@@ -1,7 +1,7 @@
-//! An owner of a section that is gone, and a server that is killed (`SIGKILL`) at the worst moments:
-//! under the owner's writes, and right after another agent took over. There is one owner at any
-//! time, it loses no acknowledged write, and who is late is told the name of the new owner. For each
-//! host with a [`Killable`] server.
+//! Tests takeovers of a section whose owner is gone, from a server that is killed (`SIGKILL`) at
+//! the worst moments: during the owner's writes, and right after another agent took over. There is
+//! one owner at any time, and it loses no acknowledged write. The late owner gets the name of the
+//! new owner. For each host with a [`Killable`] server.
 
 use std::{sync::mpsc, thread};
 
@@ -11,14 +11,15 @@ use crate::{Answer, Client, Killable, tell};
 
 const SECTION: &str = "/v1/projects/held/outline/3.1";
 const TAKE_OVER: &str = "/v1/projects/held/handoffs/take-over";
-/// How many of the owner's writes are acknowledged before the server is killed.
+/// The number of acknowledged writes of the owner before the server is killed.
 const WRITES: usize = 20;
 
-/// Plays it on servers that `start` starts; `host` is the name of the host, for people.
+/// Runs the test on servers that `start` starts; `host` is the name of the host in messages.
 ///
 /// # Panics
 ///
-/// An acknowledged write is lost, somebody else owns the section, or the late owner is not told.
+/// An acknowledged write is lost, another participant owns the section, or the late owner is not
+/// notified.
 #[track_caller]
 pub fn check<S: Killable>(host: &str, mut start: impl FnMut() -> S) {
     let server = start();
@@ -51,7 +52,7 @@ pub fn check<S: Killable>(host: &str, mut start: impl FnMut() -> S) {
     let url = server.admin().url().to_owned();
     let kept = Client::new(&url, &next).get(SECTION).expect(200);
     let version = kept["sections"][0]["version"].as_u64().unwrap();
-    // The write that nobody heard the answer of may be there.
+    // The write without an answer may be stored.
     assert!((last..=last + 1).contains(&version), "{last} of {kept}");
     let take_over = json!({
         "from_agent": "subagent:holder", "to_agent": "subagent:next", "to_session_id": "work",

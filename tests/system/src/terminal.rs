@@ -1,6 +1,6 @@
-//! Someone at a terminal: commands of the program against a server of its own.
+//! A person at a terminal: commands of the program against a separate server.
 //!
-//! Invariant: what runs when it is dropped is killed.
+//! Invariant: every process that still runs is killed when the value is dropped.
 
 use std::{
     io::Write as _,
@@ -21,7 +21,7 @@ use crate::{
 
 /// The data folder, as someone may well name it.
 pub const DATA: &str = "it's 100 % our data";
-/// How long a command may take that runs beside the test.
+/// The time limit for a command that runs beside the test.
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(5);
 
@@ -30,11 +30,11 @@ const POLL: Duration = Duration::from_millis(5);
 pub struct Place {
     /// The server.
     pub server: Server,
-    /// Where its data folder is, and the home of the program.
+    /// The place of the data folder, and the home of the program.
     pub folder: TempDir,
 }
 
-/// What a command printed.
+/// The output of a command.
 #[derive(Debug)]
 pub struct Printed {
     /// The exit code.
@@ -63,7 +63,7 @@ pub fn printed(output: Output) -> Printed {
     }
 }
 
-/// Runs the program with these variables and a home of its own.
+/// Runs the program with these variables and a separate home.
 pub fn run(home: &Path, environment: &[(&str, &str)], arguments: &[&str], input: &str) -> Printed {
     let mut child = command(home, environment, arguments).spawn().unwrap();
     secrets::request("", [], Some(input.as_bytes()));
@@ -105,7 +105,7 @@ impl Place {
         self.folder.path().join(DATA).to_str().unwrap().to_owned()
     }
 
-    /// Returns a file of its own, for commands to read or write.
+    /// Returns the path of a separate file, for commands to read or write.
     pub fn file(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::Client;
 
-/// How long the next event may take before the test fails. Longer than it takes
-/// until the server says that nothing happened.
+/// The time limit for the next event before the test fails. It is longer than the interval at which
+/// the server reports that nothing happened.
 const EVENT_MAX: Duration = Duration::from_secs(30);
 
 /// A stream that is open, or was.
@@ -21,9 +21,9 @@ pub struct Watch {
     stream: TcpStream,
     /// The head of the answer.
     pub head: String,
-    /// What came and is no whole chunk yet.
+    /// The received bytes that are not a whole chunk yet.
     raw: Vec<u8>,
-    /// What came and is no whole block yet.
+    /// The received text that is not a whole block yet.
     text: String,
     is_over: bool,
     /// The id to come back with.

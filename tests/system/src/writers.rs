@@ -31,7 +31,7 @@ pub struct Write {
     took: Duration,
 }
 
-/// What a writer knows of its write.
+/// The knowledge of a writer about its write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
     Acknowledged {
@@ -39,7 +39,7 @@ enum Told {
         revision: u64,
     },
     Refused,
-    /// No answer came, or one that says that nothing is known.
+    /// No answer came, or an answer that the outcome is unknown.
     Nothing,
 }
 
@@ -97,7 +97,7 @@ impl Writer {
             versions.extend(version.map(|it| (write.key.clone(), it)));
             let is_over = write.told == Told::Nothing;
             if matches!(write.told, Told::Acknowledged { .. }) {
-                // Nobody may be counting any more.
+                // The receiver may be gone already.
                 let _ = told.send(());
             }
             writes.push(write);
@@ -151,9 +151,8 @@ impl Write {
     }
 }
 
-/// Lets all `writers` begin at once, each on a thread and connection of its own,
-/// and returns what they wrote when all are done. Meanwhile `meddle` runs, and what
-/// comes of it is returned as well.
+/// Lets all `writers` begin at once, each on a separate thread and connection. Returns their writes
+/// when all are done. Meanwhile `meddle` runs, and its result is returned as well.
 pub fn run<T>(
     url: &str,
     writers: &[Writer],
@@ -190,9 +189,9 @@ pub struct Figures {
     pub refused: usize,
     /// Writes of unknown outcome.
     pub in_doubt: usize,
-    /// How many of those are stored.
+    /// The number of those that are stored.
     pub in_doubt_stored: usize,
-    /// How many of those were sent again under their name.
+    /// The number of those that were sent again under their request id.
     pub sent_again: usize,
 }
 
@@ -208,15 +207,15 @@ impl fmt::Display for Figures {
     }
 }
 
-/// What is stored in each session, as far as it was checked.
+/// The stored entries of each session, as far as they were checked.
 #[derive(Debug, Default)]
 pub struct Account {
     sessions: BTreeMap<String, Checked>,
     figures: Figures,
 }
 
-/// What is stored in one session: the last revision, and the last write to each
-/// key with its version and revision.
+/// The stored entries of one session: the last revision, and the last write to each key with its
+/// version and revision.
 #[derive(Debug, Default)]
 struct Checked {
     revision: u64,

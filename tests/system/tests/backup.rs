@@ -25,10 +25,10 @@ const PAGE: &str = include_str!("../../../docs/operate.md");
 const WRITERS: usize = 8;
 const KEYS: usize = 5;
 const BACKUPS: usize = 4;
-/// How many writes are acknowledged between two backups.
+/// The number of acknowledged writes between two backups.
 const WRITES: usize = 100;
 
-/// What makes the copy.
+/// The program or the library that makes the copy.
 #[derive(Debug, Clone, Copy)]
 enum By {
     Program,
@@ -142,7 +142,7 @@ fn back_up(by: By) {
                     }
                     client.write(&session(nth), &key, &value).expect(200);
                     acknowledged.lock().unwrap()[nth] = count + 1;
-                    // At the end nobody counts any more.
+                    // At the end the receiver may be gone.
                     let _ = told.send(());
                 }
             });

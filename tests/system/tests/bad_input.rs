@@ -1,5 +1,5 @@
-//! What no well-behaved client sends, byte by byte: each gets a clear status or
-//! a closed connection, nothing is half-applied, and the server serves on.
+//! Malformed requests, byte by byte: each gets a clear status or a closed connection, nothing is
+//! half-applied, and the server keeps serving.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -317,7 +317,7 @@ fn any_text_comes_back_as_it_was_sent() {
     assert_eq!(place.orchestrator.read("a", "text").expect(200)["value"], "😀\0");
 }
 
-/// A path has one form; what looks like a way around it leads nowhere.
+/// A path has one form; other spellings do not lead around its checks.
 #[test]
 fn paths_that_try_to_lead_elsewhere_are_refused() {
     let place = Place::new();

@@ -33,7 +33,7 @@ fn a_session_lives_from_create_to_delete() {
     let revoked = place.json(&["session", "revoke", "ticket-8"]);
     let epochs = [&created, &revoked].map(|it| it["credential_epoch"].as_u64().unwrap());
     assert!(epochs[0] < epochs[1], "{epochs:?}");
-    // Nobody can be asked here.
+    // There is no terminal to ask for confirmation.
     place.refused(&["session", "delete", "ticket-7"], 2, "USAGE", &["--yes"]);
     assert!(place.told(&["session", "delete", "ticket-7", "--yes"]).contains("ticket-7"));
     assert_eq!(place.json(&["session", "delete", "ticket-8", "-y"])["deleted_session"], "ticket-8");

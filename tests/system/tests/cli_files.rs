@@ -1,5 +1,5 @@
-//! What the program makes of itself, scripts for shells and manual pages, and what it
-//! leaves out where no terminal is.
+//! The files that the program generates, scripts for shells and manual pages, and the output it
+//! omits without a terminal.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -104,7 +104,7 @@ fn without_a_terminal_there_is_no_progress() {
     }
 }
 
-/// What a parser says helps nobody who does not know the parser.
+/// The messages of an argument parser do not help people who do not know the parser.
 #[test]
 fn no_mistake_is_answered_in_words_of_a_parser() {
     let place = Place::new();

@@ -12,7 +12,7 @@ use shared_context_system::{
 };
 use tempfile::tempdir;
 
-/// Where the profiles of a home are.
+/// Returns the path of a home's profiles.
 fn profiles(place: &Place) -> PathBuf {
     place.folder.path().join(".config/shared-context/profiles")
 }

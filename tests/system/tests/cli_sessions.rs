@@ -8,7 +8,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 use serde_json::{Value, json};
 use shared_context_system::terminal::{Place, Running, check_refused};
 
-/// Who changes entries in these tests.
+/// The participant that changes entries in these tests.
 const BY: [&str; 2] = ["--as", "orchestrator"];
 
 /// Returns a place with the session `a`.
@@ -383,8 +383,9 @@ fn a_piped_context_and_prompt_are_the_exact_text() {
     assert!(place.run(&by(&["context", "a"])).out.contains("[1m \u{7} ä"), "it is the value's");
 }
 
-/// `prompt --as admin` printed the prompt of the orchestrator, while the operator's key gets one of
-/// its own over HTTP. And with `--project` the operator could name a session that does not exist.
+/// `prompt --as admin` printed the prompt of the orchestrator, while the operator's key gets a
+/// different one over HTTP. And with `--project` the operator could name a session that does not
+/// exist.
 #[test]
 fn a_prompt_is_that_of_whoever_is_named() {
     let place = place();

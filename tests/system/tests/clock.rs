@@ -173,7 +173,7 @@ fn write_for(client: &Client, session: &str, key: &str, ttl_seconds: u64) {
     client.tool(session, &request).expect(200);
 }
 
-/// An agent leaves a note that is true for a minute, and then nobody writes.
+/// An agent leaves a note that is valid for a minute, and then nothing is written.
 #[test]
 fn an_entry_goes_at_its_instant_although_nobody_writes() {
     let folder = tempfile::tempdir().unwrap();
@@ -200,8 +200,8 @@ fn an_entry_goes_at_its_instant_although_nobody_writes() {
     place.stop();
 }
 
-/// What expires while no server runs goes when one starts; what expires later,
-/// later: nothing needs a request to be remembered.
+/// An entry that expires while no server runs is removed when one starts. Later expiries are on
+/// time without any request.
 #[test]
 fn expiries_outlive_the_server() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Requests that compute for long, many at once and across a pause of the whole process:
-//! time in which they do not compute is not theirs, so none of them is stopped.
+//! Many requests that compute for long at once, across a pause of the whole process. The pause does
+//! not count as their computing time, so none of them is stopped.
 
 use std::{
     path::Path,
@@ -13,13 +13,13 @@ use shared_context_system::{Client, Server, Setup, tell};
 
 /// The session that computes.
 const BUSY: &str = "busy";
-/// How many of its participants ask at once.
+/// The number of participants that send requests at once.
 const CLIENTS: usize = 16;
-/// How many entries a comparison reads twice.
+/// The number of entries that a comparison reads twice.
 const KEYS: usize = 6_000;
-/// How long a paused server stays paused: longer than a request may compute.
+/// The time that a paused server stays paused: longer than a request may compute.
 const PAUSE: Duration = Duration::from_millis(1_500);
-/// How long the other session may wait for an answer.
+/// The time limit for an answer to the other session.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 
 /// Starts a server with a session whose snapshot takes long to compare.

@@ -1,4 +1,4 @@
-//! Credentials that are none, any more or yet, shown to a started server; and
+//! Tests a started server with credentials that are invalid, expired, revoked or not valid yet, and
 //! that no secret and no stored value ever reaches its log.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
@@ -255,8 +255,8 @@ fn a_new_data_folder_voids_every_credential() {
     place.check_accepted("of this folder", place.orchestrator.credential());
 }
 
-/// A revocation that was lost with the last commits left the revoked credential good.
-/// Nobody knows which credentials a lost commit revoked, so none stays good.
+/// A revocation that was lost with the last commits left the revoked credential valid. It is
+/// unknown which credentials a lost commit revoked, so none stays valid.
 #[test]
 fn an_accepted_loss_voids_every_credential() {
     let Place { server, orchestrator: revoked, _folder: folder, .. } = Place::new();

@@ -46,7 +46,7 @@ fn of_256_writers_on_one_session_each_gets_its_turn() {
          {took:.1?} in all, answers after {median:.0?} in the median and {max:.0?} at most",
         figures.acknowledged, figures.refused,
     ));
-    // First come, first served: nobody waits much longer than for all others once.
+    // First come, first served: no writer waits much longer than for one write of each other.
     assert!(max < median * 10 + Duration::from_secs(1), "{median:?}, {max:?}");
     assert!(!server.log().contains("conflicts"), "{}", server.log());
 }
@@ -133,13 +133,13 @@ fn an_agent_in_a_loop_is_held_back_and_the_others_are_not() {
     let refused = (0..100).map(|_| wild.read("a", "key")).find(|it| it.status != 200).unwrap();
     refused.refused(429, "RATE_LIMITED");
     assert!(refused.headers.contains_key("retry-after"), "{:?}", refused.headers);
-    // Nor does a credential of its own per request help it.
+    // A new credential per request does not help either.
     assert_eq!(wild.write("a", "key", "2").status, 429);
     assert_eq!(calm.read("a", "key").expect(200)["value"], "1");
 }
 
-/// More clients than the system lets a process have connections: who is
-/// connected is served, and the others are when there is room again.
+/// More clients connect than the system allows connections for a process. Connected clients are
+/// served, and the others when a connection is free again.
 #[test]
 fn a_server_that_may_open_no_more_files_serves_whom_it_has() {
     let folder = tempfile::tempdir().unwrap();

@@ -18,14 +18,14 @@ use tempfile::{TempDir, tempdir};
 const SESSIONS: usize = 20;
 const KEYS: usize = 5;
 
-/// How the last server ended.
+/// The end of the last server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Killed,
     Stopped,
 }
 
-/// What came of starting a server on a damaged folder.
+/// The outcome of starting a server on a damaged folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Refused,
@@ -360,8 +360,8 @@ fn an_altered_value_is_rejected_and_other_sessions_are_served() {
     );
 }
 
-/// The same while the server runs: who asks for it hears that the storage failed,
-/// the operator which row of which file it was, and nobody else notices.
+/// The same while the server runs: readers of the value get a storage error, the log names the file
+/// and the row, and no other request is affected.
 #[test]
 fn a_value_corrupted_at_run_time_fails_its_readers_only() {
     let folder = left_by(End::Stopped);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use shared_context_system::{Server, program, tell};
 use tempfile::tempdir;
 
-/// The address that the documents show; each page is run against a server of its own.
+/// The address in the documents; each page is run against a separate server.
 const URL: &str = "http://127.0.0.1:8787";
 /// The data folder that the documents show.
 const FOLDER: &str = "~/.local/share/shared-context";
@@ -93,7 +93,7 @@ impl Block {
         format!("{}:{}", self.page, self.line)
     }
 
-    /// Returns the commands that the block stands for; `None` if it is no such block.
+    /// Returns the commands of a block; `None` if it has no commands.
     fn script(&self) -> Option<String> {
         match self.language.as_str() {
             "sh" => Some(self.text.clone()),
@@ -195,7 +195,7 @@ fn without_times(line: &str) -> String {
     line.into_iter().collect()
 }
 
-/// Returns whether `printed` is the line `shown`, in which `…` stands for any text.
+/// Returns whether `printed` is the line `shown`, in which `…` matches any text.
 fn is_shown_as(printed: &str, shown: &str) -> bool {
     let (printed, shown) = (without_times(printed), without_times(shown));
     let mut parts = shown.split('…');
@@ -240,7 +240,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Runs `scripts` in one shell against a server of its own; returns what each printed.
+/// Runs `scripts` in one shell against a separate server; returns the output of each.
 fn run(page: &str, scripts: &[String]) -> Option<Vec<String>> {
     let home = tempdir().unwrap();
     let data = home.path().join("data");

@@ -141,7 +141,7 @@ fn readers_that_never_read() {
         flood.stands();
         while !flood.is_over() {
             orchestrator.write("watched", "key", "x").expect(200);
-            // As often as a participant may who is limited; each write wakes all.
+            // At the rate limit of a participant; each write wakes all.
             thread::sleep(Duration::from_millis(5));
         }
         drop(unread);
@@ -327,7 +327,7 @@ fn an_operator_says_how_long_a_head_may_take() {
     assert!(connection.is_closed(), "an idle connection is kept");
 }
 
-/// Who does not even send a head cannot keep the reserved connections from the operator.
+/// Clients that do not even send a head cannot keep the reserved connections from the operator.
 #[test]
 fn the_operator_is_served_while_others_hold_all_there_is() {
     let folder = tempfile::tempdir().unwrap();

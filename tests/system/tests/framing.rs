@@ -217,8 +217,8 @@ fn a_request_names_its_server_once() {
     assert_eq!(older.status, 200, "{older:?}");
 }
 
-/// Input that was rejected before it was a request had no `X-Request-Id`, so nobody could find it
-/// in a log; and browsers were left to guess what any answer is.
+/// Input that was rejected before it was parsed as a request had no `X-Request-Id`, so it could not
+/// be found in a log. And browsers were left to guess the type of an answer.
 #[test]
 fn whatever_is_answered_has_an_id_and_a_type_that_is_meant() {
     let place = Place::new();

@@ -1,9 +1,9 @@
-//! Data folders that earlier versions of the program left behind, stopped and
-//! killed: every later one opens them and shows what was in them.
+//! Data folders of earlier versions of the program, stopped and killed: every later version opens
+//! them and shows their content.
 //!
-//! In `golden/format-1` a folder was written by the last version before checksums;
-//! beside its database lie the documents that it exported. Nothing there is ever
-//! written anew: a new format gets a folder of its own.
+//! The folder in `golden/format-1` was written by the last version before checksums. The documents
+//! that it exported are beside its database. These files are never written again: a new format gets
+//! a new folder.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 

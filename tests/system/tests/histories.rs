@@ -119,7 +119,7 @@ fn what_was_not_answered_may_have_happened_late_or_never() {
         is_right(vec![
             (0, 1, 0, ask(write(0, 7)), NONE),
             (1, 2, 3, ask(write(0, 1)), done(2, 1)),
-            // Long after nobody waits for it any more it is there, or it is not.
+            // Long after its client gave up, the write is either stored or not.
             (1, 4, 5, Request::Read(0), shows(1, 1, 2)),
             (1, 6, 7, Request::Read(0), shows(value, version, revision)),
             (2, 8, 9, Request::List, Answer::Keys { revision, versions: vec![(0, version)] }),
@@ -248,7 +248,7 @@ fn an_inserted_line_that_is_not_there_is_wrong() {
     is_right(lines(2));
     // Both inserted the same line into the same text, and one of them is lost.
     is_wrong(4, lines(1));
-    // The last may be there although nobody knows; it is not there twice.
+    // The last line may be stored although its answer is unknown; it is not stored twice.
     for (count, is_possible) in [(2, true), (3, true), (4, false)] {
         let mut lines = lines(count);
         lines[3] = (0, 7, 0, Request::Insert(0), NONE);
@@ -312,7 +312,7 @@ fn half_a_batch_is_wrong() {
     is_right(seen(pair(1, [None, None])));
     is_right(seen(pair(2, [Some((1, 1, 2)), Some((1, 1, 2))])));
     is_wrong(1, seen(pair(2, [Some((1, 1, 2)), None])));
-    // Nor is half of one there of which nobody knows.
+    // A pair of unknown outcome is not half stored either.
     is_wrong(
         2,
         vec![

@@ -1,6 +1,5 @@
-//! The server is killed in the middle of 64 writers, again and again on the same
-//! data: all that was acknowledged is stored, once, in order, and nothing is
-//! stored that nobody sent.
+//! The server is killed in the middle of 64 writers, again and again on the same data. Every
+//! acknowledged write is stored, once, in order, and nothing that was not sent.
 //!
 //! `SHARED_CONTEXT_KILL_ROUNDS=20 cargo test -p shared-context-system --test
 //! kill_9` is the long form.

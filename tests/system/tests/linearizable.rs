@@ -1,6 +1,6 @@
-//! Many clients read and change one session over HTTP, and the server is killed in the
-//! middle (`kill -9`): there is an order of all that happened that explains each answer.
-//! And so that this means something: a server that lies is found out.
+//! Many clients read and change one session over HTTP, and the server is killed in the middle
+//! (`kill -9`). The test searches for one order of all requests that explains each answer. To prove
+//! that the check works, deliberately wrong answers must fail it.
 //!
 //! `SHARED_CONTEXT_HISTORIES=200 cargo test --workspace --test linearizable -- \
 //! an_order --nocapture` is the long form; with `SHARED_CONTEXT_HISTORY_SEED=N` the
@@ -17,9 +17,9 @@ use shared_context_system::{
     kills, leases, tell,
 };
 
-/// How many histories are played in a short run.
+/// The number of histories in a short run.
 const HISTORIES: u64 = 6;
-/// How many of each workload with equal values.
+/// The number of histories of each workload with equal values.
 const EQUAL_HISTORIES: u64 = 2;
 
 fn plan(workload: Workload, seed: u64) -> Plan {
@@ -79,7 +79,7 @@ fn a_memory_file_of_one_participant_loses_no_line() {
     check_equal_values(Workload::Memory);
 }
 
-/// The owner of a section is no entry, so this has a model of its own.
+/// The owner of a section is not an entry, so this test has a separate model.
 #[test]
 fn a_section_that_agents_contend_for_has_one_owner() {
     let folder = tempfile::tempdir().unwrap();

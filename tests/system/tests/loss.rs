@@ -43,8 +43,8 @@ impl Place {
         self.folder.join(name)
     }
 
-    /// Refuses to start, and says `parts`; then begins by the command that was said, and
-    /// returns what is logged of it, a field of each line.
+    /// Checks that the server does not start and that its message contains `parts`. Then starts it
+    /// by the command in the message, and returns the log of that, a field of each line.
     #[track_caller]
     fn accepted(&self, parts: &[&str]) -> String {
         let said = Setup::new(&self.folder).refused().said;

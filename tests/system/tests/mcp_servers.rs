@@ -89,8 +89,8 @@ fn an_agent_whose_server_was_killed_goes_on() {
     }
 }
 
-/// The server dies in the middle of a hundred writes. Each is answered: it was done,
-/// or it was not, or nobody knows; and what was done is there.
+/// The server is killed in the middle of a hundred writes. Each gets an answer: done, not done, or
+/// unknown. Every write that was reported as done is stored.
 #[test]
 fn a_kill_during_writes_loses_no_acknowledged_write() {
     for round in 0..4_usize {
@@ -154,7 +154,7 @@ fn check_listening(folder: &Path, is_killed: bool) {
     } else {
         assert_eq!(first.close().code, 0);
     }
-    // Nobody can write before there is a server again, so nobody misses anything.
+    // Writes are impossible until a server runs again, so no change is missed.
     writer.write_entry("scope", "two");
     assert_eq!(modern.notification(), updated);
     legacy.wait_for(&updated);
@@ -210,7 +210,7 @@ fn a_server_that_is_restarted_is_found_again() {
     }
 }
 
-/// Who named a server wants that one and no other.
+/// With a named server, the client waits for that one and takes no other.
 #[test]
 fn a_server_that_was_named_is_waited_for() {
     let folder = tempdir().unwrap();

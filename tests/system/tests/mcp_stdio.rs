@@ -319,7 +319,7 @@ fn it_ends_with_its_input() {
     let lines = end.out.lines().map(|it| serde_json::from_str::<Value>(it).unwrap());
     let answers: Vec<_> = lines.filter(|it| it["id"] == id).collect();
     assert_eq!(answers.iter().map(|it| said(it)["version"].clone()).collect::<Vec<_>>(), [1]);
-    // And so does who is not listened to any more.
+    // A program whose output is not read any more also ends.
     let mut agent = Agent::spawn_deaf(data, MODERN, &["s"]);
     agent.send("tools/list", json!({}));
     let end = agent.ended();
@@ -358,7 +358,7 @@ fn it_ends_when_it_is_told_to_though_nobody_reads() {
     assert_eq!(end.code, 0, "{}", end.err);
 }
 
-/// Who may not come in hears it on standard error; standard output stays empty.
+/// The reason is on standard error; standard output stays empty.
 #[test]
 fn who_cannot_be_served_is_told_why() {
     let folder = tempdir().unwrap();

@@ -37,7 +37,7 @@ fn id(added: &Value) -> &str {
 #[test]
 fn what_a_team_knows_is_added_found_and_replaced() {
     let place = place();
-    // With the orchestrator's credential of a session nobody else is asked.
+    // From here on, only the orchestrator's credential of a session is used.
     let token = place.told(&["token", "a", "orchestrator"]);
     let url = place.server.url();
     let environment = [("SHARED_CONTEXT_TOKEN", token.trim()), ("SHARED_CONTEXT_URL", url)];

@@ -1,11 +1,11 @@
-//! One session that does all it can to keep the server from the others: streams by the
-//! thousand, large answers that nobody reads, and requests that take long to compute, all
-//! at once and all within what each of its participants may do. The others notice little,
-//! memory stays bounded, and nothing fails.
+//! One session that does all it can to make the server unavailable to others: streams by the
+//! thousand, large answers that are not read, and requests that take long to compute, all at once
+//! and all within the limits of each participant. The effect on the others is small, memory stays
+//! bounded, and nothing fails.
 //!
 //! A table of the full size, on a quiet machine with `ulimit -n 20000`:
 //! `SHARED_CONTEXT_FLOOD=full cargo test --release -p shared-context-system --test \
-//! misbehaving -- --nocapture`. Only then are the figures judged.
+//! misbehaving -- --nocapture`. Only then are the figures compared with limits.
 
 use std::{
     env,
@@ -25,14 +25,14 @@ use shared_context_system::{
 
 /// The session that misbehaves.
 const WILD: &str = "wild";
-/// What each of its participants may have, by the limits as they come.
+/// The number of streams of each participant, within the default limits.
 const STREAMS: usize = 64;
-/// How long those who behave rest: they keep to their rate.
+/// The pause of well-behaved clients between requests: they keep to their rate.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long a rejected client waits before it asks again: less than it should. Without a
-/// rest the figures would be of how fast this machine rejects.
+/// The pause of a rejected client before it sends again: less than it should be. Without a pause
+/// the figures would only show how fast this machine rejects.
 const REFUSED: Duration = Duration::from_secs(2);
-/// How long memory has to be given back.
+/// The time in which memory must be released.
 const SETTLE: Duration = Duration::from_secs(5);
 
 fn is_full() -> bool {
@@ -44,9 +44,9 @@ fn size(full: usize) -> usize {
     if is_full() { full } else { full / 10 }
 }
 
-/// An orchestrator with 66 subagents held all 4,096 connections; 500 answers that nobody
-/// read took 1.9 GB; 16 requests that computed for long made all of them fail, and those of
-/// other sessions wait for seconds.
+/// An orchestrator with 66 subagents held all 4,096 connections. 500 answers that were not read
+/// took 1.9 GB. 16 requests that computed for long made all of them fail, and requests of other
+/// sessions waited for seconds.
 #[test]
 fn one_session_does_all_it_can_and_the_others_notice_little() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);

@@ -1,5 +1,5 @@
-//! What keeps a server from starting: each ends with a message that says
-//! what is wrong and what to do, and harms no other server.
+//! Reasons that keep a server from starting: each ends with a message that names the problem and
+//! the remedy, and harms no other server.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

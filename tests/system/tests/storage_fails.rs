@@ -129,8 +129,8 @@ fn a_storage_that_works_again_is_well_and_takes_writes() {
     assert_eq!(audited(&server, "refused") > 0, is_there, "what was made is audited");
 }
 
-/// `/healthz` was a constant, and writes into a database that nobody finds any more
-/// were acknowledged.
+/// `/healthz` was a constant, and writes into a database file that had been moved away were
+/// acknowledged.
 #[test]
 fn a_database_that_is_gone_takes_no_writes() {
     let folder = tempdir().unwrap();

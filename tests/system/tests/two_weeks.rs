@@ -83,7 +83,7 @@ fn three_sessions_in_two_weeks_hand_on_what_they_know() {
     for part in ["Never log card numbers.", "60 connections", "runs dry"] {
         assert!(told.contains(part), "{part} is not in {told}");
     }
-    // Nobody said who decided the last one, so that it is less important and found by its words.
+    // The last decision has no named author, so it is less important and found by its words.
     let found = run("shared-context memory search shop archive --as orchestrator --in shop-3");
     assert!(found.contains("Keep the archive."), "{found}");
     // Whoever repeats the last step adds nothing.

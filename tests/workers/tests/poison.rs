@@ -22,8 +22,8 @@ const SESSIONS: usize = 4;
 const CONCURRENT: usize = 4;
 /// The maximum duration of any answer.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
-/// How often one place may be tried. A busy machine delays an answer once; a fault delays it
-/// each time.
+/// The most attempts at one place. A busy machine delays an answer once; a fault delays it each
+/// time.
 const ATTEMPTS: usize = 3;
 
 fn main() -> ExitCode {

@@ -17,7 +17,7 @@ const LEFT_PERCENT: u32 = 65;
 /// Number of measurements per figure; the least counts.
 const TIMES: u32 = 10;
 
-/// Who the speakers of a conversation are.
+/// The roles of the speakers of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Speakers {
     BothUsers,

@@ -32,7 +32,7 @@ struct Method {
     found: Vec<Found>,
 }
 
-/// What is found of the evidence of one question.
+/// The evidence of one question that was found.
 #[derive(Debug, Clone, Copy)]
 struct Found {
     /// The share of its evidence in each budget.

@@ -22,7 +22,7 @@ pub(super) struct Turn {
     pub(super) session: usize,
     /// The time of its session.
     pub(super) date: String,
-    /// What was said, by whom. A picture is shown as its caption.
+    /// The message with its speaker. A picture is shown as its caption.
     pub(super) said: String,
 }
 

@@ -17,7 +17,7 @@ const SCOPE: &str = "session/packets";
 /// Number of measurements per figure; the least counts.
 const TIMES: u32 = 12;
 
-/// What the messages of the short conversation say, over and over.
+/// The messages of the short conversation, which are repeated.
 const SAID: [(&str, &str); 5] = [
     ("user_message", "Add a limit to the public API. It must answer 429 with Retry-After."),
     ("session_history", "I'd keep the counters in Redis because all workers share it."),

@@ -1,4 +1,4 @@
-//! How much of a growing prompt stays the same from one assembly to the next.
+//! Measures how much of a growing prompt stays the same from one assembly to the next.
 
 use std::collections::BTreeMap;
 

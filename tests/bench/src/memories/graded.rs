@@ -1,4 +1,5 @@
-//! How well a search orders memories: questions with graded answers about an invented project.
+//! Measures how well a search orders memories: questions with graded answers about an invented
+//! project.
 //!
 //! The measure is the discounted cumulative gain of the first ten, divided by the best possible one
 //! (nDCG@10). Beside the rank of the source stand two plainer orders of the same run.
@@ -14,9 +15,9 @@ use crate::report::Report;
 
 const DATA: &str = include_str!("graded.json");
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
-/// How many found memories count.
+/// The number of found memories that count.
 const FIRST: usize = 10;
-/// What orders the memories.
+/// The orders that are compared.
 const ORDERS: [&str; 3] = ["rank", "words", "importance"];
 
 /// A memory as a search returned it.

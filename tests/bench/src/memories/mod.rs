@@ -86,7 +86,7 @@ fn memory(nth: usize) -> Value {
     })
 }
 
-/// How often the first, one of five or one of ten found memories held the answer.
+/// The number of times that the first, one of five or one of ten found memories held the answer.
 #[derive(Default)]
 struct Places {
     within: [u32; 3],

@@ -78,7 +78,7 @@ pub struct Step {
     pub each: Option<(String, Value)>,
     /// Number of repetitions; `$i` counts from 1.
     pub repeat: Option<u64>,
-    /// What to execute.
+    /// The instruction to execute.
     pub instruction: Instruction,
 }
 

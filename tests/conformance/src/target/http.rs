@@ -103,8 +103,8 @@ pub(super) trait Server {
 #[derive(Debug)]
 pub(super) struct OverHttp<S>(pub(super) S);
 
-/// A plain administrative request, which has a route of its own. Other requests go to the JSON
-/// tool unchanged.
+/// A plain administrative request, which has a separate route. Other requests go to the JSON tool
+/// unchanged.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AdminRequest<'r> {
@@ -121,8 +121,8 @@ impl<S: Server> OverHttp<S> {
         self.request("POST", target, token, Some(body))
     }
 
-    /// Returns the session that mints credentials for `scope`. For a project it is one that names it,
-    /// created if there is none.
+    /// Returns the session that mints credentials for `scope`. For a project it is a session that
+    /// names it, created if necessary.
     fn session(&mut self, scope: &str) -> Result<String, TargetError> {
         let (kind, id) = split(scope)?;
         if kind == ScopeKind::Session {

@@ -38,7 +38,7 @@ impl Generator {
             return None;
         }
         let mut call = call.clone();
-        // Each of them keeps an envelope of its own.
+        // Each of them keeps a separate envelope.
         call.as_object_mut()?.remove("request_id");
         let again = Request { payload: Payload::Call(call), ..request.clone() };
         let kind = EventKind::Meanwhile(Step::Ask(Box::new(again)));

@@ -23,18 +23,18 @@ const CALLERS: [(&str, &str); 6] = [
     ("admin", ""),
 ];
 
-/// What the generator of projects keeps.
+/// The state of the generator of projects.
 #[derive(Debug)]
 pub(super) struct Projects {
     pub(super) rng: ChaCha8Rng,
-    /// How likely a step is one of the project.
+    /// The probability that a step is about the project.
     likely: f64,
-    /// How likely such a step is about sections or handoffs.
+    /// The probability that such a step is about sections or handoffs.
     team: f64,
     /// Recent requests.
     sent: Vec<Request>,
     words: u32,
-    /// What is left of a handoff that was begun: who sends which request.
+    /// The remaining steps of a handoff that was begun: the callers and their requests.
     pub(super) begun: Vec<(usize, Value)>,
 }
 

@@ -11,7 +11,7 @@ use crate::{
 
 /// The sections: few, so that everyone wants the same ones.
 const MARKERS: [&str; 6] = ["§3.1", "§3.2", "§2.1", "§3.1.1", "§1.0", "§4.a"];
-/// Who receives: a participant, the session that it must act in, and its number among the callers.
+/// The receivers: a participant, the session that it must act in, and its number among the callers.
 const RECEIVERS: [(&str, &str, usize); 5] = [
     ("subagent:a", "beta", 3),
     ("subagent:b", "beta", 4),

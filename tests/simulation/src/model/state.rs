@@ -40,7 +40,7 @@ pub struct StoredEntry {
 pub struct EndedEntry {
     /// The version.
     pub stored: StoredEntry,
-    /// How it ended.
+    /// The way it ended.
     pub ended: Ended,
 }
 

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl World {
-    /// Compares the most telling reads of a session, for one caller at a time.
+    /// Compares the most informative reads of a session, for one caller at a time.
     pub(super) fn compare_changed(&self, session: &str) {
         let nth = self.step.get();
         self.while_comparing(|| {

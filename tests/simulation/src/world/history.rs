@@ -28,7 +28,7 @@ pub(super) struct Commit {
     pub(super) next: Rc<BucketModel>,
     /// The audit records to be logged.
     pub(super) records: Vec<AuditRecord>,
-    /// Whether the instance received the answer.
+    /// True if the instance received the answer.
     pub(super) is_acknowledged: bool,
 }
 

@@ -53,7 +53,7 @@ pub(super) struct Instance<'w> {
     pub(super) clock: Cell<u64>,
     /// Number of conflicts and moves reported to it.
     pub(super) overtaken: Cell<u32>,
-    /// Whether a storage failure was reported to it.
+    /// True if a storage failure was reported to it.
     pub(super) has_failed: Cell<bool>,
     pub(super) committed: RefCell<Option<Commit>>,
     pub(super) logged: RefCell<Vec<AuditRecord>>,

@@ -93,7 +93,7 @@ pub struct World {
     flaw: RefCell<Option<Flaw>>,
     documents: RefCell<Vec<Value>>,
     exchanges: RefCell<Vec<Exchange>>,
-    /// Whether the current request only compares answers with the model.
+    /// True if the current request only compares answers with the model.
     is_comparing: Cell<bool>,
     project: RefCell<ProjectState>,
     /// State of canaries: earlier buckets, and answers to requests.

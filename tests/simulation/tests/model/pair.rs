@@ -167,7 +167,7 @@ impl Pair {
         let pending = self.host.fail_next.take();
         let view = self.model.at(self.host.now.get());
         for (nth, who) in CALLERS.into_iter().enumerate() {
-            // Each caller compares all reads in turn, and the most telling ones every time.
+            // Each caller compares all reads in turn, and the most informative ones every time.
             let is_turn = (nth + self.steps).is_multiple_of(CALLERS.len());
             self.compare_reads(&view, who, is_turn);
             if is_turn {

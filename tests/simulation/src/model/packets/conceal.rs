@@ -1,4 +1,4 @@
-//! What a reader sees of a packet.
+//! Models the view of a packet for a reader.
 
 use shared_context_core::{
     packets::{Form, Layer, Packet, Part, Source},

@@ -1,4 +1,4 @@
-//! What a redaction does to packets and feedback.
+//! Models the effect of a redaction on packets and feedback.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +16,7 @@ const BYTES_MIN: usize = 4;
 pub(in super::super) struct Secrets {
     /// The values.
     pub(in super::super) values: Vec<String>,
-    /// Whether parts of the values are redacted, too.
+    /// True if parts of the values are redacted, too.
     pub(in super::super) has_parts: bool,
     /// The mark.
     pub(in super::super) mark: String,

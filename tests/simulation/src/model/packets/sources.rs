@@ -1,4 +1,4 @@
-//! Which sources a packet may have.
+//! Models the sources that a packet may have.
 
 use serde_json::Value;
 use shared_context_core::{

@@ -196,8 +196,7 @@ impl ClosedRound<'_> {
         ensure(must == new, || format!("{place} must be {must:?} but is {new:?}"))
     }
 
-    /// Checks that a list contains every item that was added and did not lose, and no item that
-    /// nobody added.
+    /// Checks that a list contains every item that was added and did not lose, and no other item.
     fn check_list(&self, member: &str) -> Result<(), String> {
         let items = |it: &Value| it.as_array().cloned().unwrap_or_else(|| vec![it.clone()]);
         let (old, new) = (items(&self.old[member]), items(&self.new[member]));

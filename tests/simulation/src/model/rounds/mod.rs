@@ -51,7 +51,7 @@ impl Rounds {
         self.0.rounds.last().filter(|it| it.state.is_none())
     }
 
-    /// Returns the number of the last ended round, or 0 if there is none.
+    /// Returns the number of the last ended round, or 0 before the first has ended.
     pub fn last(&self) -> u64 {
         self.ended().last().map_or(0, |it| it.round.number)
     }

@@ -1,4 +1,4 @@
-//! What is true of the project's rows after each commit, and of the answers to its requests.
+//! Checks the project's rows after each commit, and the answers to its requests.
 
 use std::collections::BTreeSet;
 

@@ -33,10 +33,10 @@ use team::{Claim, Team};
 /// The bucket of the project.
 const BUCKET: &str = "project/team";
 
-/// Who sent a request under which id: session, participant, request id.
+/// The sender and the id of a request: session, participant, request id.
 type RequestKey = [String; 3];
 
-/// What is known of the project from its commits.
+/// The state of the project, as derived from its commits.
 #[derive(Debug, Default)]
 pub(super) struct ProjectState {
     /// The revision of its bucket.
@@ -52,7 +52,7 @@ pub(super) struct ProjectState {
     gone: BTreeSet<String>,
     /// Those that were redacted: a package keeps what was removed.
     redacted: BTreeSet<String>,
-    /// What is known of its sections and handoffs.
+    /// The state of its sections and handoffs.
     team: Team,
     /// The requests that were committed under an id, their acknowledged replies, and the revision.
     requests: BTreeMap<RequestKey, (Value, Option<Value>, u64)>,
@@ -65,10 +65,10 @@ impl ProjectState {
     }
 }
 
-/// What the next request can be about.
+/// The targets that the next request can have.
 #[derive(Debug, Clone, Copy)]
 pub struct ProjectView {
-    /// Whether there is a project.
+    /// True if the project exists.
     pub is_there: bool,
     /// The number of its newest memory.
     pub memory: u64,
@@ -85,11 +85,11 @@ struct ProjectCall<'w> {
     key: Option<RequestKey>,
     /// The revision at which it was opened.
     opened: Cell<u64>,
-    /// Whether its commit was acknowledged to it, if it committed.
+    /// True if the caller received the acknowledgement of its commit; `None` without a commit.
     committed: Cell<Option<bool>>,
-    /// What a dry run would have done instead of its maintenance.
+    /// The result that a dry run would have had instead of its maintenance.
     dry_run: RefCell<Option<Value>>,
-    /// The sections that it is told to have lost.
+    /// The sections that the caller is notified to have lost.
     lost: RefCell<BTreeSet<String>>,
     /// The version that it wrote of a section, and the claim to that section since.
     version: Cell<u64>,

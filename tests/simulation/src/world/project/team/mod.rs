@@ -1,7 +1,7 @@
-//! What a team has agreed on: who owns which section, what it says, and who handed what to whom.
+//! Model of a team: the owners of sections, their contents, and the handoffs.
 //!
-//! It decides no request. It knows what was asked for and that it was committed, and says which commits
-//! and answers cannot be true together.
+//! It does not decide requests. It records requests and commits, and reports commits and answers
+//! that contradict each other.
 
 mod handoffs;
 mod owners;
@@ -28,10 +28,10 @@ const OUTLINE: [&str; 8] = [
     "transfer",
     "coordinate",
 ];
-/// The rejections that are decided after the caller was told what it lost.
+/// The rejections that are decided after the caller was notified of its lost sections.
 const LATE: [&str; 4] = ["NOT_OWNER", "SECTION_NOT_FOUND", "VERSION_CONFLICT", "FORBIDDEN"];
 
-/// What is known.
+/// The model.
 #[derive(Debug, Default)]
 pub(super) struct Team {
     owners: Owners,
@@ -204,7 +204,8 @@ impl Team {
         Ok(())
     }
 
-    /// Makes the receiver of a handoff the owner of its sections. Who is taken over from lost them.
+    /// Makes the receiver of a handoff the owner of its sections. In a takeover, the former owner
+    /// loses them.
     fn hand_over(&mut self, it: &Offer, at: u64, by: Option<&String>) -> Result<(), String> {
         self.check_owned(it, at)?;
         self.owners.lapse(at);

@@ -1,5 +1,5 @@
-//! Who owns which section, from what was committed: one owner at any instant, for as long as it was
-//! granted, and who lost a section is told once (spec 20.6).
+//! The owners of sections, as derived from commits: one owner at any instant, for as long as was
+//! granted, and one notification for the former owner of a lost section (spec 20.6).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,11 +42,11 @@ impl Claim {
     }
 }
 
-/// Who owns what.
+/// The owners of all sections.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     claims: BTreeMap<String, Claim>,
-    /// The sections that participants lost and were not told of.
+    /// The sections that participants lost without being notified yet.
     owed: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -63,12 +63,12 @@ impl Owners {
         self.owed.entry(owner.to_owned()).or_default().insert(marker.to_owned());
     }
 
-    /// Returns the sections that a participant is told to have lost.
+    /// Returns the sections whose loss is reported to a participant, once.
     pub(super) fn take_owed(&mut self, owner: &str) -> BTreeSet<String> {
         self.owed.remove(owner).unwrap_or_default()
     }
 
-    /// Returns the sections that a participant would be told of at a time.
+    /// Returns the sections whose loss would be reported to a participant at a time.
     pub(super) fn owed_at(&self, owner: &str, at: u64) -> BTreeSet<String> {
         let over = self.claims.iter().filter(|it| it.1.owner == owner && it.1.ends <= at);
         let owed = self.owed.get(owner).into_iter().flatten();
@@ -85,7 +85,7 @@ impl Owners {
         self.claims.iter().filter(|it| at < it.1.ends).collect()
     }
 
-    /// Checks that a participant may write a section. Returns true if nobody owns it.
+    /// Checks that a participant may write a section. Returns true if the section has no owner.
     pub(super) fn check_writer(&self, marker: &str, writer: &str) -> Result<bool, String> {
         match self.claims.get(marker) {
             Some(it) if it.kind == "shared-write" => Ok(false),

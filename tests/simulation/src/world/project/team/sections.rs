@@ -1,4 +1,4 @@
-//! What sections say, from what was committed: nothing that was acknowledged is lost (spec 20.2).
+//! The contents of sections, as derived from commits: no acknowledged write is lost (spec 20.2).
 
 use std::collections::BTreeMap;
 
