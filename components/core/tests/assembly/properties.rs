@@ -1,4 +1,4 @@
-//! What holds for every assembly, whatever is requested.
+//! Tests properties of every assembly, for any request.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What holds for every conversation.
+//! Tests properties of every compaction, for any conversation.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! What is found in a conversation, row by row of the grammar (spec 17.1), and in bad input.
+//! Tests the facts found in a conversation, row by row of the grammar (spec 17.1), and in bad
+//! input.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod replacing;

@@ -1,4 +1,4 @@
-//! What a package has, and that it is never over its budget.
+//! Tests the content of a package, and that it never exceeds its budget.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use shared_context_core::{

@@ -215,8 +215,8 @@ fn rejected(host: &TestHost, who: &str, it: &Command) -> String {
     host.ask_project(who, it).unwrap_err().to_string()
 }
 
-/// The receiver was told to acquire the section, or to ask its owner, and could then not accept either.
-/// Who owned a section and shared it was told to ask the owner.
+/// The error advised the receiver to acquire the section, or to ask its owner, who could then not
+/// accept either. And it advised the owner of a shared section to ask the owner.
 #[test]
 fn the_advice_about_a_section_is_for_the_caller() {
     let host = project();
@@ -256,7 +256,7 @@ fn take(to: &str) -> Command {
     Command::Project(ProjectCommand::Outline(ownership::Command::Transfer(it)))
 }
 
-/// The offering agent was told to release sections when the receiver had too many.
+/// The error advised the offering agent to release sections when the receiver had too many.
 #[test]
 fn a_receiver_that_owns_64_sections_takes_no_more() {
     let host = project();

@@ -289,7 +289,7 @@ fn a_redaction_reaches_the_memory_of_the_handoff() {
         assert!(!text.contains("swordfish") && !text.contains("5561"), "{row}");
     }
     assert_eq!(read(&host, OTHER, made.id).handoff.memory, Some(number), "it still names it");
-    // Once more, nothing is left to redact.
+    // A second redaction has nothing left to redact.
     ask(&host, ORCHESTRATOR, redact("once more"));
 }
 

@@ -1,4 +1,4 @@
-//! What a decision is linked with.
+//! Tests the links of a decision.
 
 use shared_context_core::{
     handoffs::{Link, Trace},

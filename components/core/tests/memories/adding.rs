@@ -321,8 +321,8 @@ fn an_agent_supersedes_only_what_it_wrote() {
     assert!(add(&host, AGENT, with(&own)).is_new);
 }
 
-/// An orchestrator that added the words of a proposal was told that they are stored, and not that nobody
-/// is told them.
+/// An orchestrator that added a memory with the words of a proposal got the reply that it is
+/// stored, but not that it is unverified and so not shown to new sessions.
 #[test]
 fn words_that_are_stored_and_unverified_are_reported_so() {
     let host = project();

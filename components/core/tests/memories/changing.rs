@@ -194,7 +194,7 @@ fn no_memory_replaces_itself() {
     ask(&host, ORCHESTRATOR, supersede(b, c));
     assert_eq!(refused(&host, ORCHESTRATOR, supersede(c, a)), Code::SupersedesItself);
     assert_eq!(refused(&host, ORCHESTRATOR, supersede(b, a)), Code::SupersedesItself);
-    // Restored, the first one still leads nowhere else.
+    // After it is restored, the first one still has no other link.
     ask(&host, ORCHESTRATOR, mark(&[a], Mark::Active));
     ask(&host, ORCHESTRATOR, supersede(c, a));
     assert_eq!(read(&host, ORCHESTRATOR, a).links.supersedes, [c]);
@@ -269,8 +269,8 @@ proptest! {
     }
 }
 
-/// An agent could retire what the orchestrator had confirmed: it replaced its verified decision by a
-/// proposal, or by a lesson, and a new session was told neither.
+/// An agent could replace a verified decision by a proposal or by a lesson, and a new session was
+/// shown neither of them.
 #[test]
 fn an_agent_retires_no_verified_memory() {
     let host = project();

@@ -14,7 +14,7 @@ use crate::{
 const DAYS: u64 = 32;
 const SESSIONS_A_DAY: u64 = 3;
 
-/// What is done about the agent.
+/// The measures against the agent's copies.
 #[derive(Debug, Clone, Copy)]
 struct Care {
     /// The orchestrator marks what a warning was about.
@@ -23,7 +23,7 @@ struct Care {
     maintains: bool,
 }
 
-/// What is left after all days.
+/// The counts after all days.
 #[derive(Debug, PartialEq, Eq)]
 struct Figures {
     /// The memories that were sent.
@@ -38,13 +38,13 @@ struct Figures {
     facts: usize,
     /// The memories that are stored.
     stored: usize,
-    /// Of these, copies of a fact that is there.
+    /// Of these, copies of a fact that is stored already.
     duplicates: usize,
     /// The copies among the lessons that the last session was shown, and all of these.
     shown: (usize, usize),
 }
 
-/// Returns a text of 20 words that only the fact `number` has, and how it is told at one time.
+/// Returns a text of 20 words that only the fact `number` has, with the wording of one time.
 fn fact(number: u64, told: &str) -> NewMemory {
     // A generator of Knuth, so that each run is the same.
     let mut seed = number + 1;
@@ -124,7 +124,7 @@ fn row(id: MemoryId) -> String {
     format!("m/{:016x}", id.number())
 }
 
-/// Notes what became of an addition, and does what `care` says about it.
+/// Counts the outcome of an addition, and takes the measures of `care`.
 fn note(
     host: &TestHost,
     care: Care,

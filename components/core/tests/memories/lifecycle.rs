@@ -138,8 +138,8 @@ fn the_newest_state_is_the_one_that_happened_last() {
     check(&host, &old, "superseded_state", 7);
 }
 
-/// A state that was marked for deletion still replaced those before it: one run removed it and archived
-/// them, and no state was left. So did a state of a third party that nobody had confirmed.
+/// A state that was marked for deletion still replaced those before it: one run removed it and
+/// archived them, and no state was left. An unverified state of a third party had the same effect.
 #[test]
 fn a_state_that_does_not_count_replaces_no_other() {
     use shared_context_core::item::Authority;

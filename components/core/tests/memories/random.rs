@@ -23,7 +23,7 @@ pub(crate) struct Random {
     pub(crate) importance: u8,
     pub(crate) severity: Severity,
     pub(crate) is_resolved: bool,
-    /// How many milliseconds before now it happened.
+    /// Its age in milliseconds.
     pub(crate) age: u64,
     pub(crate) by: &'static str,
     pub(crate) session: Option<&'static str>,

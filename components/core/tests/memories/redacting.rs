@@ -76,7 +76,7 @@ fn a_redaction_reaches_all_versions() {
     let left = shown.redacted.unwrap();
     assert_eq!((left.digest, left.reason.as_str()), (last, "it named a password"));
     check_totals(&host);
-    // Once more, nothing is left to redact, and the first reason stays.
+    // A second redaction has nothing left to redact, and the first reason stays.
     assert_eq!(set(&redacted(&host, it)), set(&digests));
 }
 

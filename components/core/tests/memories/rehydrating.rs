@@ -1,4 +1,4 @@
-//! What a new session is told: which memories.
+//! Tests which memories a new session is shown.
 
 use shared_context_core::memories::{
     Continuity, Kind, Mark, MemoryId, NewMemory, Part, RehydrateMemories, Rehydrated, Severity,
@@ -98,7 +98,7 @@ fn the_most_read_learnings_of_60_days_are_told() {
     }
     let found = titles(&host, &told(&host, None), Part::Learnings);
     assert_eq!(found, ["read", "last day", "plain 4", "plain 3", "plain 2"]);
-    // What was told counts as read.
+    // Memories that were shown count as read.
     let uses = find(&host, search()).found;
     let uses = |title: &str| uses.iter().find(|it| it.memory.title == title).unwrap().uses.count;
     assert_eq!([uses("read"), uses("plain 2"), uses("plain 1")], [3, 1, 0]);

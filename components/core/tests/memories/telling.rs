@@ -1,4 +1,4 @@
-//! What a new session is told: as text, within its budget.
+//! Tests the text for a new session, and its budget.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use shared_context_core::{
@@ -80,7 +80,7 @@ proptest! {
         prop_assert_eq!(it.tokens, approximate(&it.text));
         prop_assert_eq!(it.budget, Tokens(budget));
         prop_assert_eq!(it.parts[0].part, Part::Summary, "the summary always fits");
-        // Each memory that was chosen is told or omitted, once.
+        // Each memory that was chosen is shown or omitted, once.
         let whole = RehydrateMemories { budget: Tokens(200_000), ..request };
         let shown = |it: &shared_context_core::memories::Rehydrated| {
             it.parts.iter().flat_map(|it| it.ids.clone()).collect::<Vec<MemoryId>>()
@@ -88,7 +88,7 @@ proptest! {
         let told = shown(&it);
         let omitted: Vec<String> = it.omitted.iter().map(|it| it.item.clone()).collect();
         let all = shown(&rehydrate(&host, "orchestrator in s9", whole));
-        // The first telling counted as reads, so that learnings may have another order.
+        // The first text counted as reads, so learnings may have another order.
         prop_assert_eq!(told.len() + omitted.len(), all.len());
         let ids = set(told.iter().map(ToString::to_string).chain(omitted.iter().cloned()));
         prop_assert_eq!(ids.len(), all.len());
@@ -129,8 +129,8 @@ fn check_fences(text: &str, memories: usize) {
     assert_eq!((fence, blocks, headings), (None, memories, memories), "{text}");
 }
 
-/// What did not fit the share of its part was told behind what is less important, if there was room in
-/// the end.
+/// A memory that did not fit the share of its part was shown after less important ones, if there
+/// was room at the end.
 #[test]
 fn a_part_keeps_its_order_when_there_is_room_in_the_end() {
     let host = project();
@@ -144,7 +144,8 @@ fn a_part_keeps_its_order_when_there_is_room_in_the_end() {
     assert!(it.text.find("Large") < it.text.find("Small"));
 }
 
-/// The summary is short, but more than a tenth of a small budget: sessions with one were not told it.
+/// The summary is short, but more than a tenth of a small budget: sessions with such a budget did
+/// not get it.
 #[test]
 fn the_least_budget_has_the_summary() {
     let host = project();

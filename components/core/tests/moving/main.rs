@@ -298,7 +298,7 @@ fn leases_and_open_offers_end_with_the_move() {
     assert_eq!((ended.package, ended.chain), (open.package, open.chain));
     let accept = ProjectCommand::Handoffs(HandoffsCommand::Accept(HandoffId(3)));
     assert_eq!(try_ask(&copy, AGENT, accept).unwrap_err().code().as_str(), "HANDOFF_SETTLED");
-    // Nobody owns the sections, and nobody is reported as having lost one.
+    // The sections have no owner, and no loss is reported to anybody.
     let acquire = OutlineCommand::Acquire(Acquire {
         marker: marker("3.1"),
         kind: Ownership::Exclusive,
@@ -334,7 +334,7 @@ fn a_moved_section_is_redacted_and_written_as_any_other() {
     assert_eq!(content(export(&again)), content(export(&copy)));
 }
 
-/// A redaction removes the reason of a refusal, so an imported refusal may have none.
+/// A redaction removes the reason for declining, so an imported handoff may have none.
 #[test]
 fn a_refusal_that_was_redacted_is_moved() {
     let host = webshop();

@@ -114,7 +114,7 @@ fn a_clock_that_steps_back_leaves_a_lease_as_it_is() {
     host.now.set(START - MINUTE);
     assert_eq!(code(&refused(&host, OTHER, acquire("§3.1", MINUTE))), Code::NotOwner);
     put(&host, AGENT, "§3.1", "still mine");
-    // Nobody noticed its end when the clock was ahead.
+    // No call noticed its end when the clock was ahead.
     host.now.set(START + MINUTE);
     assert_eq!(read(&host, OTHER, "§3.1").lease, None);
     host.now.set(START + MINUTE - 1);
@@ -190,7 +190,7 @@ fn ownership_is_handed_over() {
     let got = held(ask(&host, AGENT, transfer("§3.1", OTHER)));
     assert_eq!((got.lease.owner, got.lease.previous), (owner(OTHER), Some(owner(AGENT))));
     put(&host, OTHER, "§3.1", "y");
-    // The orchestrator takes over from an owner that is gone, who is told.
+    // The orchestrator takes the section from an absent owner, who is notified.
     ask(&host, ORCHESTRATOR, transfer("§3.1", AGENT));
     let error = try_ask(&host, OTHER, put_of(new("§3.1", "t", "late"))).unwrap_err();
     assert_eq!(code(&error), Code::LeaseExpired);
@@ -239,7 +239,7 @@ fn the_coordination_state_has_a_version() {
     assert_eq!((state.version, state.assignments.len(), state.blockers.len()), (2, 1, 1));
 }
 
-/// Two resources of one name were stored, and nobody knew which one held.
+/// Two resources of one name were stored, so it was unclear which one was valid.
 #[test]
 fn a_shared_resource_is_named_once() {
     let line = |text: &str| Line::parse("a test", text).unwrap();

@@ -56,7 +56,7 @@ proptest! {
             let result = try_ask(&host, who, command.clone());
             let now = Timestamp(host.now.get());
             let after = read(&host, ORCHESTRATOR, "§3.1").lease;
-            // Nobody but the owner and an orchestrator changes who owns a live lease.
+            // Only the owner and an orchestrator can change the owner of a live lease.
             if let Some(before) = before.filter(|it| it.is_live(now)) {
                 let is_same = after.as_ref().is_some_and(|it| it.owner == before.owner);
                 prop_assert!(is_same || before.owner == owner(who) || who == ORCHESTRATOR);

@@ -55,7 +55,8 @@ fn a_section_is_written_and_read() {
     assert_eq!(code(&error), Code::SectionNotFound);
 }
 
-/// The operator once owned what it wrote, and nobody could write it until the lease ended.
+/// The operator once became the owner of what it wrote, so others could not write it until the
+/// lease ended.
 #[test]
 fn the_operator_owns_and_writes_nothing() {
     let host = project();
@@ -206,7 +207,8 @@ fn a_redaction_removes_every_version() {
         let repeats = OutlineCommand::Redact { marker: marker("§3.1"), reason };
         assert_eq!(code(&refused(&host, ORCHESTRATOR, repeats)), Code::MalformedRequest);
     }
-    // Who may not redact is told so, whatever it asked for under the same name.
+    // A caller that may not redact gets this error even if it used the request id for another
+    // command.
     host.ask_project(AGENT, &named("r1", acquire("§3.1", MINUTE))).unwrap();
     let error = host.ask_project(AGENT, &named("r1", redact())).unwrap_err();
     assert_eq!(code(&error), Code::Forbidden);

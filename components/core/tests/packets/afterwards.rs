@@ -1,4 +1,4 @@
-//! What happens to a packet afterwards: staleness, edits, questions; and requests that are rejected.
+//! Tests the later life of a packet: staleness, edits and questions, and rejected requests.
 
 use shared_context_core::{
     Error,

@@ -174,7 +174,7 @@ fn tokens(items: &[Item]) -> u32 {
     items.iter().map(|it| it.tokens.0).sum()
 }
 
-/// What the conversation settled: a word of it, and who settled it.
+/// The decisions of the conversation: some words of each, and its author.
 const DECISIONS: [(&str, MadeBy); 3] = [
     ("JWT over session tokens", MadeBy::User),
     ("RS256", MadeBy::Orchestrator),

@@ -24,7 +24,7 @@ pub(super) struct Task {
     pub(super) never: &'static [&'static str],
 }
 
-/// How many tasks each way passes: ours, newest first, BM25, users first.
+/// The number of tasks that each method passes: ours, newest first, BM25, users first.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Passed([u32; 4]);
 
@@ -122,9 +122,9 @@ fn packets_of_other_conversations_beat_the_baselines() {
     assert!(ours >= 2 && ours >= newest.max(bm25).max(users), "{passed:?}");
 }
 
-/// Three faults that were found by hand: `RS256` was taken for a number, so that `12 hours` replaced
-/// it; a rule that only one message speaks of was told apart as another task; and a correction of one
-/// clause took its neighbours with it.
+/// Three bugs that were found by hand. `RS256` was treated as a number, so that `12 hours` replaced
+/// it. A rule in only one message was treated as another task. And a correction of one clause
+/// removed its neighbours.
 #[test]
 fn short_conversations_lose_nothing() {
     const TASKS: [Task; 4] = [

@@ -1,5 +1,5 @@
-//! What holds for every packet: it is within its budget, every candidate is accounted for, all forms say
-//! the same.
+//! Tests properties of every packet: it is within its budget, every candidate is accounted for, and
+//! all forms have the same content.
 
 use std::collections::BTreeSet;
 

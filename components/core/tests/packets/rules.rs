@@ -1,4 +1,4 @@
-//! The rules of packets, one by one: what falls out first, what is told shorter, what is merged.
+//! Tests the rules of packets one by one: the order of trimming, shortening and merging.
 
 use shared_context_core::{
     Error,
@@ -133,7 +133,7 @@ fn decisions_are_told_by_age_in_thirds_if_space_is_short() {
     request.facts = choices.iter().map(|it| decision(it, "it is best")).collect();
     let made = at(&request, 1_000).unwrap();
     assert_eq!(made.packet.texts(Part::Decision), choices);
-    // Everything is told as short as its age allows before anything falls out.
+    // Every decision is shortened as far as its age allows before any is left out.
     let (mut tags, mut shortest) = (0, usize::MAX);
     for budget in (60..made.packet.token_count.markdown.0).rev() {
         let Some(made) = at(&request, budget) else { break };

@@ -216,7 +216,7 @@ fn a_round_is_limited_in_deltas_and_bytes() {
     assert_eq!(code(propose(&host, A, &large)), Code::RoundFull);
 }
 
-/// Ten requests of one subagent once filled a round, and nobody else could propose
+/// Ten requests of one subagent once filled a round, and no other participant could propose
 /// anything until it was closed. Now each participant has a quarter of it, including the
 /// orchestrator.
 #[test]

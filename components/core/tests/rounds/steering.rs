@@ -1,5 +1,5 @@
-//! Tests of steering an open round: deltas are withdrawn or rejected, and a proposal is told
-//! its effect and what outweighs it.
+//! Tests of steering an open round: deltas are withdrawn or rejected, and the reply to a proposal
+//! reports its effect and the deltas that outweigh it.
 
 use proptest::prelude::*;
 use shared_context_core::{
@@ -359,8 +359,8 @@ fn impossible_exclusions_are_rejected() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// What a proposal is told is what closing the round at once reports. What was withdrawn
-    /// or rejected might as well never have been proposed.
+    /// The preview of a proposal equals the result of closing the round at once. Deltas that were
+    /// withdrawn or rejected have no effect.
     #[test]
     fn a_preview_is_what_closing_at_once_reports(
         settings in settings(),

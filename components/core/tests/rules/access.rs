@@ -49,8 +49,8 @@ fn lists_narrow_rules_and_a_new_key_follows_them() {
     assert_eq!(may("subagent:review", "plan_a"), Err(Code::Forbidden));
 }
 
-/// An orchestrator that a rule of the session keeps out was once told to open the entry with
-/// `set_access`, which changes nothing: a list cannot widen a rule.
+/// An orchestrator that a rule of the session excludes was once advised to open the entry with
+/// `set_access`, which has no effect: a list cannot widen a rule.
 #[test]
 fn an_orchestrator_is_told_which_rule_keeps_it_out() {
     let access = Access { readable_by: list(&["subagent:*"]), ..Access::default() };

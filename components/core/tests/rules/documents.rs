@@ -392,7 +392,7 @@ fn check_void(host: &TestHost, credential: Credential) {
     assert_eq!(answer.map(|_| ()).map_err(|err| err.code()), Err(Code::Unauthenticated));
 }
 
-/// What a session offers and rejects is part of it, wherever it is stored or taken.
+/// The tools and the rules for secrets of a session are exported and imported with it.
 #[test]
 fn tools_and_rejected_secrets_belong_to_a_session() {
     let tools = vec!["delta_rounds".to_owned()];

@@ -1,5 +1,5 @@
-//! Tests of packets in a session: who may read what of them, what is kept, and what becomes of
-//! them when their sources change.
+//! Tests of packets in a session: who may read which of them, which are kept, and the effect of
+//! changes in their sources.
 
 use shared_context_core::{
     Code, Command, Config, Line, PacketsCommand, PacketsReply, Reply, RequestId, WriteOptions,
@@ -188,7 +188,7 @@ fn the_most_specific_pattern_is_read_first() {
     assert_eq!(read(&host, worker).packet.address, address(worker));
 }
 
-/// That a packet was read is recorded once a version, so that a read usually commits nothing.
+/// The first read of each version is recorded, so most reads commit nothing.
 #[test]
 fn the_first_read_of_a_version_is_recorded() {
     let host = with_packet();
@@ -362,7 +362,7 @@ fn an_edit_that_changes_nothing_is_rejected() {
     assert_eq!(read(&host, WORKER).packet.version, 1);
 }
 
-/// The admin was once told to write what it needs to a key of its own; it has none.
+/// The admin was once advised to write to a key of its own; it has none.
 #[test]
 fn the_admin_is_sent_to_the_orchestrators_credential() {
     let host = with_packet();
@@ -443,8 +443,8 @@ fn a_hidden_entry_is_in_no_packet_and_the_orchestrator_is_told() {
     assert!(read(&host, OTHER).text.contains("merger"));
 }
 
-/// Who may not read an entry any more does not read it in an old packet either, or by the layers,
-/// depths and questions of it.
+/// A participant that may not read an entry any more does not see it in an old packet either, nor
+/// in its layers, depths and answers.
 #[test]
 fn a_packet_hides_what_its_reader_may_no_longer_read() {
     let host = with_packet();
@@ -467,8 +467,8 @@ fn a_packet_hides_what_its_reader_may_no_longer_read() {
     assert!(!format!("{answer:?}").contains("signed with"), "{answer:?}");
 }
 
-/// A reader was once not told that a source became hidden from it: the statement was missing, and
-/// `stale` was empty. The note has no key, since the key is hidden, too.
+/// The reply once did not report that a source became hidden from the reader: the statement was
+/// missing, and `stale` was empty. The note has no key, since the key is hidden, too.
 #[test]
 fn a_reader_is_told_that_sources_became_hidden() {
     let host = with_packet();

@@ -101,8 +101,8 @@ fn a_retry_gets_the_first_reply() {
     assert_eq!(error_code(&host, ORCHESTRATOR, &a_delete("z")), Code::SessionArchived);
 }
 
-/// A restore whose reply was lost was sent again after somebody had written, and undid that write;
-/// a second revocation closed out whom the first had let in.
+/// A restore whose reply was lost was sent again after another write, and undid that write. A
+/// second revocation voided the credentials that were issued after the first.
 #[test]
 fn a_named_command_takes_effect_once() {
     let host = session(Config::default());

@@ -1,5 +1,5 @@
-//! Tests of changes of a session's configuration: what may change, what is there already, and
-//! what readers of the feed see.
+//! Tests of changes of a session's configuration: the allowed changes, their effect on existing
+//! entries, and the feed.
 
 use shared_context_core::{
     Code, Command, Config, Error, Key, ProjectId, Reply, RequestId, Write,

@@ -1,5 +1,5 @@
-//! Summaries that somebody wrote in their own words, checked for what they lost: 30 faithful ones, of
-//! which none may be reported, and 30 with one planted loss each, of which all must be (spec 17.4).
+//! Checks summaries that were written in other words: 30 faithful ones, of which none may be
+//! reported, and 30 with one planted loss each, of which all must be reported (spec 17.4).
 #![expect(clippy::print_stdout, clippy::indexing_slicing, reason = "a test that prints a table")]
 
 mod sessions;

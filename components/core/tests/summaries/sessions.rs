@@ -3,11 +3,11 @@
 /// A session.
 pub(crate) struct Session {
     pub(crate) name: &'static str,
-    /// What was said.
+    /// The messages.
     pub(crate) turns: &'static [&'static str],
-    /// Five facts that must not be lost.
-    /// What every summary says besides.
+    /// The sentences that every summary has in addition.
     pub(crate) also: &'static str,
+    /// Five facts that must not be lost.
     pub(crate) facts: [Planted; 5],
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct Planted {
     pub(crate) said: [&'static str; 3],
     /// A sentence that has lost or changed it; empty if it is not mentioned at all.
     pub(crate) damaged: &'static str,
-    /// Whether the damaged sentence has an earlier value.
+    /// True if the damaged sentence has an earlier value.
     pub(crate) is_outdated: bool,
 }
 

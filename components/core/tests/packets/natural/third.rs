@@ -1,4 +1,4 @@
-//! Five tasks that were written when the rules stood, and that nobody tuned them with.
+//! Five tasks that were written after the rules, which were never tuned with them.
 
 use super::Task;
 

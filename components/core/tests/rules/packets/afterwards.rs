@@ -1,4 +1,4 @@
-//! What becomes of a packet after it was read: feedback, redaction, import.
+//! Tests the later life of a packet: feedback, redaction, import.
 
 use super::*;
 
@@ -157,7 +157,7 @@ fn an_imported_session_has_the_same_packets() {
     read(&host, WORKER);
     give(&host, WORKER, feedback(Outcome::Done, &["tests"]));
     generate(&host, request(WORKER));
-    // A packet that nobody has read.
+    // A packet without readers.
     generate(&host, request("shared"));
     let document = export(&host);
     let copy = TestHost::default();
