@@ -1,4 +1,4 @@
-//! What schemathesis and generators of clients say of the HTTP interface: brings them, and runs
+//! Checks the HTTP interface with schemathesis and client generators: installs them, and runs
 //! `tests/api`.
 
 use std::{ffi::OsString, process::Command};

@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::{npm::Pins, process, program, worker, workerd, workspace::Workspace};
 
-/// What the Worker is compared with.
+/// The packages that the Worker is compared with.
 pub(crate) const NPM: Pins = Pins {
     folder: "tests/bench/workers",
     name: "bench-node",

@@ -14,7 +14,7 @@ pub(crate) const CARGO_DENY: Tool =
     Tool { name: "cargo-deny", version: "0.20.2", takes: "1 to 4 minutes" };
 
 const WORKSPACE: &str = "Cargo.toml";
-/// What has a lock file of its own: its manifest.
+/// The manifests that have a lock file beside them.
 const LOCKED: [&str; 3] = [WORKSPACE, "fuzz/Cargo.toml", "examples/spin-app/Cargo.toml"];
 
 /// Checks every package of the lock files against `deny.toml`; also against the

@@ -17,12 +17,12 @@ pub(crate) struct Tool {
     pub(crate) name: &'static str,
     /// The version that is asked for.
     pub(crate) version: &'static str,
-    /// How long it takes to install, for people.
+    /// The time that its installation takes, as text.
     pub(crate) takes: &'static str,
 }
 
 impl Tool {
-    /// Makes sure that it is there and returns what to call.
+    /// Makes sure that it is installed and returns the path of the program.
     pub(crate) fn ensure(&self, workspace: &Workspace) -> Result<PathBuf> {
         let Self { name, version, takes } = self;
         let on_path = process::read(Command::new(name).arg("--version"));

@@ -1,9 +1,9 @@
-//! Compiles all programs and tests in one pass that also lints: Clippy stands in the
-//! compiler's place for the crates of this repository.
+//! Compiles all programs and tests in one pass that also lints: Clippy replaces the compiler for
+//! the crates of this repository.
 //!
-//! `cargo clippy` would check all libraries of others once more, only to lint ours.
-//! Every command here that builds or runs tests uses [`cargo`]: with another compiler,
-//! cargo compiles the crates of this repository anew.
+//! `cargo clippy` would check all third-party libraries again, only to lint ours. Every command
+//! here that builds or runs tests uses [`cargo`]: with another compiler, cargo would compile the
+//! crates of this repository again.
 
 use std::{
     collections::BTreeSet,
@@ -23,12 +23,12 @@ const COMPILER: &str = "RUSTC_WORKSPACE_WRAPPER";
 const LINT_OPTIONS: (&str, &str) =
     ("CLIPPY_ARGS", "--cap-lints__CLIPPY_HACKERY__warn__CLIPPY_HACKERY__");
 
-/// What was compiled.
+/// The result of a compilation.
 #[derive(Debug, Default)]
 pub(crate) struct Compiled {
     /// The programs of tests.
     tests: Vec<TestProgram>,
-    /// What compiler and Clippy reported, as people read it.
+    /// The messages of the compiler and Clippy, as text.
     messages: BTreeSet<String>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Compiled {
 pub(crate) struct TestProgram {
     /// The name of the file, or of the crate.
     pub(crate) name: String,
-    /// Whether it is a file in the folder `tests` of its crate.
+    /// True if it is a file in the folder `tests` of its crate.
     is_file: bool,
     /// The folder of its crate. The tests run in it, as with `cargo test`.
     folder: PathBuf,
@@ -144,7 +144,7 @@ impl TestProgram {
 
 #[cfg(test)]
 impl TestProgram {
-    /// Returns one of the name `name`, which is nowhere.
+    /// Returns a program of this name that does not exist.
     pub(crate) fn named(name: &str) -> Self {
         let (name, nowhere) = (name.to_owned(), PathBuf::new());
         Self { name, is_file: true, folder: nowhere.clone(), program: nowhere }

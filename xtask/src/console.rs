@@ -1,7 +1,7 @@
-//! What is said to the person at the terminal, always in the same way.
+//! Messages for the person at the terminal, always in the same style.
 //!
-//! All of it goes to standard error, in order with what cargo says; colours
-//! appear only where they are shown.
+//! All of them go to standard error, in order with the output of cargo. Colours appear only on
+//! terminals that show them.
 
 use std::{fmt, time::Duration};
 
@@ -39,7 +39,7 @@ pub(crate) fn took(duration: Duration) {
     eprintln!("{DIMMED}  {}{DIMMED:#}", seconds(duration));
 }
 
-/// Prints what is there now, or was there already.
+/// Prints that something was done, or was done already.
 pub(crate) fn done(text: &str) {
     eprintln!("{GREEN}ok{GREEN:#} {text}");
 }
@@ -54,7 +54,7 @@ pub(crate) fn failure(text: &str) {
     eprintln!("{RED}error:{RED:#} {text}");
 }
 
-/// How a part of a longer command ended.
+/// The outcome of a part of a longer command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// As it should.

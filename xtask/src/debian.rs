@@ -1,17 +1,15 @@
-//! The WebAssembly targets on a Debian machine where rustup must not install:
-//! Debian's newest compiler, and a standard library built once with it for each
-//! target.
+//! The WebAssembly targets on a Debian machine where rustup must not install: Debian's newest
+//! compiler, and a standard library built once with it for each target.
 //!
-//! WASI needs a C library too. Debian's stable one is older than WASI 0.2, so the
-//! package is taken from unstable: unpacked into the cache, never installed, and
-//! found over a list of packages of its own; the machine's lists stay as they are.
+//! WASI needs a C library too. Debian's stable one is older than WASI 0.2, so the package is taken
+//! from unstable. It is unpacked into the cache, never installed, and found by a separate list of
+//! packages; the machine's lists stay unchanged.
 //!
-//! Apart from the compiler's packages nothing outside of the cache folder is
-//! touched: a library is kept there as a *sysroot*, which the compiler gets as a flag.
+//! Apart from the compiler's packages, nothing outside of the cache folder is changed. A library is
+//! stored there as a *sysroot*, which the compiler gets as a flag.
 //!
-//! Invariant: a sysroot is used only by the very compiler that built it; its
-//! folder is named after the target, that compiler's package version and how it
-//! was built.
+//! Invariant: a sysroot is used only by the compiler that built it. Its folder is named after the
+//! target, the package version of that compiler and the way it was built.
 
 use std::{
     fs,
@@ -31,15 +29,15 @@ use crate::{
 const COMPILER: &str = "rustc-web";
 /// The package of the standard library's source.
 const SOURCE: &str = "rust-web-src";
-/// Where the packages put them.
+/// The paths that the packages install to.
 const RUSTC: &str = "/usr/bin/rustc";
 const STD_SOURCE: &str = "/usr/lib/rustlib/src/rust";
 
 /// The package of the C library.
 const C_LIBRARY: &str = "wasi-libc";
-/// What of it a program is linked with.
+/// The files that a program is linked with.
 const C_LIBRARY_FILES: [&str; 3] = ["crt1-command.o", "crt1-reactor.o", "libc.a"];
-/// Where apt finds it: the lists of packages, and nothing else that is published.
+/// The source for apt: the lists of packages, and nothing else that is published.
 const UNSTABLE: &str = "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg \
                         lang=none target=Packages] http://deb.debian.org/debian sid main\n";
 

@@ -1,9 +1,8 @@
-//! Builds the documentation of the products and fails on any warning, from what the tests were
-//! compiled to.
+//! Builds the documentation of the products from the compiled tests, and fails on any warning.
 //!
-//! `cargo doc` would check all libraries of others once more. `cargo test --doc` calls rustdoc
-//! for every library, with the paths of what is already compiled. Here it calls this program
-//! instead ([`stand_in`]), which leaves out the tests and has rustdoc write pages.
+//! `cargo doc` would check all third-party libraries again. `cargo test --doc` calls rustdoc for
+//! every library, with the paths of what is already compiled. Here it calls this program instead
+//! ([`stand_in`]), which leaves out the tests and has rustdoc write pages.
 
 use std::{
     env,
@@ -18,7 +17,7 @@ use crate::{compile, process, workspace::Workspace};
 
 /// Names rustdoc, when this program stands in for it.
 const RUSTDOC: &str = "SHARED_CONTEXT_RUSTDOC";
-/// Where the pages go.
+/// The folder of the pages.
 const PAGES: &str = "SHARED_CONTEXT_PAGES";
 /// The folders of products.
 const PRODUCTS: [&str; 2] = ["components/", "hosts/"];

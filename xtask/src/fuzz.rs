@@ -189,7 +189,7 @@ impl Bench {
         let name = target.name();
         let [seeds, corpus, findings, logs] =
             ["seeds", "corpus", "findings", "logs"].map(|kind| self.folder.join(kind).join(&name));
-        // Those of an earlier state of the cases are none of this one's.
+        // Seeds of an earlier state of the cases do not belong to this one.
         let _ = fs::remove_dir_all(&seeds);
         let fresh = self.folder.join("fresh").join(&name);
         let _ = fs::remove_dir_all(&fresh);

@@ -1,7 +1,7 @@
-//! What tests a host in a program of its own: a crate, and targets of the conformance
-//! suite, which find the host by variables.
+//! The tests of a host in a separate program: a crate, and targets of the conformance suite, which
+//! find the host by variables.
 //!
-//! Not here: what brings the host ([`crate::workerd`], [`crate::spin`]).
+//! Not here: the installation of the host ([`crate::workerd`], [`crate::spin`]).
 
 use std::ffi::OsString;
 
@@ -19,12 +19,12 @@ const SUITE: (&str, &str) = ("tests/conformance", "conformance");
 /// Variables for tests.
 pub(crate) type Variables = Vec<(&'static str, OsString)>;
 
-/// What tests a host.
+/// The tests of a host.
 #[derive(Debug)]
 pub(crate) struct HostTests {
     /// The folder of the crate of the tests, from the root.
     pub(crate) folder: &'static str,
-    /// How the names of what is tested start in the conformance suite.
+    /// The prefixes of its targets in the conformance suite.
     pub(crate) targets: &'static [&'static str],
 }
 

@@ -15,8 +15,8 @@ use crate::{
     workspace::Workspace,
 };
 
-/// What builds the example. The workerd that its readers run it with is left out:
-/// tests run it with the Worker's.
+/// The packages that build the example. The workerd that its readers run it with is left out: tests
+/// run it with the Worker's.
 const NPM: Pins = Pins {
     folder: "examples/cloudflare-jco",
     name: "cloudflare-jco",

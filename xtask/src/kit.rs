@@ -20,14 +20,14 @@ const PYPI: Pins = Pins {
     about: "a kit that measures compactions (once, 1 MB)",
     does: "measures compactions",
 };
-/// What the example in Python needs.
+/// The packages of the example in Python.
 pub(crate) const PYTHON: Pins = Pins {
     folder: "examples/compact-python",
     name: "compact-python",
     about: "wasmtime (once, 10 MB)",
     does: "runs the example of compaction in process",
 };
-/// What the example in Node needs.
+/// The packages of the example in Node.
 const NODE: NpmPins =
     NpmPins { folder: "examples/compact-node", name: "compact-node", about: "jco (once, 60 MB)" };
 const NODE_SCRIPT: &str = "compact.mjs";

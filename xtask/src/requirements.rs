@@ -1,5 +1,5 @@
-//! Programs of this machine that a command needs. They are looked for before anything is
-//! compiled, so that nobody waits ten minutes to read that npm is missing.
+//! Programs of this machine that a command needs. They are searched for before anything is
+//! compiled, so a missing npm is reported at once and not after ten minutes.
 
 use std::process::Command;
 

@@ -1,8 +1,8 @@
 //! `cargo xtask serve-spin`: the Spin application on this machine, to try it.
 //!
-//! Spin serves it, started as `spin up` in `hosts/spin`: the one that `SPIN_BIN` names, or
-//! the one on PATH. Where there is none the emulator of `tests/spin` does, and it is said
-//! that this is not Spin.
+//! Spin serves it, started as `spin up` in `hosts/spin`: the program that `SPIN_BIN` names, or the
+//! one on PATH. Without Spin the emulator of `tests/spin` serves it, and a message says that this
+//! is not Spin.
 
 use std::{
     env,

@@ -1,5 +1,5 @@
-//! What the commands that serve an application of ours on this machine have in common:
-//! an address, secrets, and what they say first.
+//! The common parts of the commands that serve an application of ours on this machine: an address,
+//! secrets, and the first message.
 
 use std::{
     fmt::Write as _,
@@ -12,17 +12,17 @@ use std::{
 
 use anyhow::{Context, Result};
 
-/// What is said of a server that will answer.
+/// The message about a server that will answer.
 #[derive(Debug)]
 pub(crate) struct Greeting<'a> {
-    /// What it is.
+    /// A title.
     pub(crate) title: &'a str,
-    /// Where it answers.
+    /// Its URL.
     pub(crate) url: &'a str,
-    /// Where it keeps everything.
+    /// The folder of its data.
     pub(crate) data: &'a Path,
     pub(crate) admin_key: AdminKey<'a>,
-    /// What may be lost when it stops.
+    /// The data that may be lost when it stops.
     pub(crate) stopping: &'a str,
 }
 
@@ -92,14 +92,14 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "not an address such as 127.0.0.1:8787, and no port".to_owned())
 }
 
-/// `address`, if nobody listens there; with port 0, one where nobody does.
+/// Returns `address` if it is free; with port 0, a free one.
 pub(crate) fn free(address: SocketAddr) -> Result<SocketAddr> {
     let listener = TcpListener::bind(address)
         .with_context(|| format!("cannot listen on {address}; --listen names another address"))?;
     Ok(listener.local_addr()?)
 }
 
-/// 32 bytes nobody can guess, in hexadecimal digits.
+/// Returns 32 random bytes that cannot be guessed, in hexadecimal digits.
 pub(crate) fn random() -> Result<String> {
     let mut bytes = [0; 32];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -110,8 +110,8 @@ pub(crate) fn random() -> Result<String> {
     }))
 }
 
-/// Writes `bytes` to the file `path`, which only its owner may read, unless it is
-/// there; returns whether it wrote.
+/// Writes `bytes` to the file `path`, which only its owner may read, unless it exists; returns
+/// whether it wrote.
 pub(crate) fn write_once(path: &Path, bytes: &[u8]) -> Result<bool> {
     if path.exists() {
         return Ok(false);

@@ -1,10 +1,10 @@
 //! Runs stages two at a time: some compile on all processors, others wait for clocks and
 //! for the programs they start.
 //!
-//! Each stage is a process of its own, and what it prints is a file. The file is printed
-//! when the stage ends, so that the output of two stages does not mix.
+//! Each stage is a separate process, and its output goes to a file. The file is printed when the
+//! stage ends, so that the output of two stages does not mix.
 //!
-//! Not here: what a stage does, and what it needs ([`crate::stages`]).
+//! Not here: the work of a stage, and its requirements ([`crate::stages`]).
 
 use std::{
     env,
@@ -24,7 +24,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// How many stages run at a time.
+/// The number of stages that run at a time.
 const AT_A_TIME: usize = 2;
 
 /// The stages of a run.
@@ -36,7 +36,7 @@ struct Plan {
     ended: Vec<Ended>,
 }
 
-/// What is to be done next.
+/// The next step of a run.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Run(Stage),

@@ -1,8 +1,7 @@
-//! Builds the example `examples/spin-app`: an app as its developer builds it, with
-//! Spin's own SDK, in a workspace of its own.
+//! Builds the example `examples/spin-app`: an app as its developer builds it, with Spin's own SDK,
+//! in a separate workspace.
 //!
-//! `spin build` runs the same cargo command; here it gets a compiler that has
-//! the target.
+//! `spin build` runs the same cargo command. Here it gets a compiler that has the target.
 
 use std::{fs, path::PathBuf};
 
@@ -11,7 +10,7 @@ use anyhow::{Context, Result};
 use crate::{console, process, wasm_build::kilobytes, wasm_target::Target, workspace::Workspace};
 
 const FOLDER: &str = "examples/spin-app";
-/// Where its `spin.toml` looks for what is built, beneath the folder.
+/// The folder of build results that its `spin.toml` names, below the example's folder.
 const TARGET_FOLDER: &str = "target";
 const FILE: &str = "ticket_agent.wasm";
 

@@ -28,7 +28,7 @@ const NAMED_APART: &str = "__CARGO_DEFAULT_LIB_METADATA";
 /// A crate that is compiled to a module.
 #[derive(Debug)]
 pub(crate) struct Crate {
-    /// What it makes, for people.
+    /// A description of its result.
     pub(crate) about: &'static str,
     pub(crate) package: &'static str,
     /// The feature it is compiled with, in place of the default ones.
@@ -50,7 +50,7 @@ impl Crate {
     /// Compiles it.
     pub(crate) fn compile(&self, workspace: &Workspace) -> Result<Module> {
         let target = wasm_target::ensure(workspace)?;
-        // A folder of its own: another compiler may be at work here than elsewhere.
+        // A separate folder, because the compiler may be another one than elsewhere.
         let folder = workspace.target.join("wasm");
         let file = format!("{}.wasm", self.package.replace('-', "_"));
         let path = folder.join(TARGET).join(self.profile).join(file);
@@ -67,8 +67,8 @@ impl Crate {
         flags.extend(renamed.iter().map(RenamedFolder::flag));
         let mut cargo = workspace.cargo();
         cargo.args(["rustc", "--package", self.package, "--lib", "--profile", self.profile]);
-        // Nothing but a module, even of a crate that its tests link: so what is below needs no
-        // machine code of its own, only what the last step optimizes, and all modules share it.
+        // Builds only a module, even of a crate that its tests link. So its dependencies need no
+        // machine code, only what the last step optimizes, and all modules share them.
         cargo.args(["--crate-type", "cdylib"]);
         if let Some(feature) = self.feature {
             cargo.args(["--no-default-features", "--features", feature]);
@@ -76,7 +76,7 @@ impl Crate {
         cargo.args(["--target", TARGET]).arg("--target-dir").arg(&folder);
         cargo.env(process::FLAGS, flags.join(process::FLAG_SEPARATOR));
         cargo.env(NAMED_APART, "wasm");
-        // Told to the last crate only: all share what they depend on.
+        // A flag of the last crate only: all modules share the dependencies.
         cargo.arg("--").arg(format!("-Clink-arg=-zstack-size={}", self.stack_bytes));
         // Numbers in code as short as they are: to be patched by a linker, each has five bytes.
         cargo.arg("-Clink-arg=--compress-relocations");
@@ -90,8 +90,7 @@ impl Crate {
 }
 
 impl Module {
-    /// Refuses `bytes`, which were made of this module, when a path of this machine
-    /// stands in them.
+    /// Rejects `bytes`, which were made from this module, if they contain a path of this machine.
     pub(crate) fn refuse_paths(&self, bytes: &[u8], about: &str) -> Result<()> {
         if let Some(folder) = self.renamed.iter().find(|folder| names(bytes, &folder.path)) {
             bail!(

@@ -27,7 +27,7 @@ pub(crate) enum Target {
     Wasi,
 }
 
-/// What a build for a target needs besides the target's name.
+/// The needs of a build for a target, besides the target's name.
 #[derive(Debug, Default)]
 pub(crate) struct WasmTarget {
     /// The compiler, when it is another one than cargo takes by itself.
@@ -36,7 +36,7 @@ pub(crate) struct WasmTarget {
     pub(crate) flags: Vec<String>,
 }
 
-/// Makes sure that [`TARGET`] is there.
+/// Makes sure that [`TARGET`] is installed.
 pub(crate) fn ensure(workspace: &Workspace) -> Result<WasmTarget> {
     Target::Bare.ensure(workspace)
 }
@@ -50,7 +50,7 @@ impl Target {
         }
     }
 
-    /// Makes sure that it is there.
+    /// Makes sure that it is installed.
     pub(crate) fn ensure(self, workspace: &Workspace) -> Result<WasmTarget> {
         let name = self.name();
         if self.is_installed(&workspace.root)? {

@@ -35,7 +35,7 @@ const WORKER: Crate = Crate {
     // One instance serves all requests, and JavaScript calls it from within its calls.
     stack_bytes: 256 * 1024,
 };
-/// What builds, runs and deploys it.
+/// The packages that build, run and deploy it.
 pub(crate) const NPM: Pins = Pins {
     folder: "hosts/cloudflare",
     name: "cloudflare-node",

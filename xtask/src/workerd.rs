@@ -36,8 +36,8 @@ pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()>
     host_tests::conclude(results)
 }
 
-/// Returns where workerd, the Worker and the example are, as what tests or measures them is
-/// told it. Builds the example, of the component that was built before.
+/// Returns the paths of workerd, the Worker and the example, as variables for tests and
+/// measurements. Builds the example from the component that was built before.
 pub(crate) fn variables(workspace: &Workspace) -> Result<Variables> {
     let node_modules = worker::NPM.ensure(workspace)?;
     Ok(vec![
@@ -61,7 +61,7 @@ fn dry_run(workspace: &Workspace) -> Result<()> {
     let mut wrangler = Command::new(npm::node(workspace, NODE_MIN)?);
     wrangler.current_dir(&host).arg(node_modules.join("wrangler/bin/wrangler.js"));
     wrangler.args(["deploy", "--dry-run", "--outdir"]).arg(&uploaded);
-    // It asks nobody anything, and leaves nothing in the home folder.
+    // It asks no questions, and leaves nothing in the home folder.
     wrangler.env("CI", "true");
     wrangler.env("WRANGLER_HIDE_BANNER", "true");
     wrangler.env("WRANGLER_SEND_METRICS", "false");

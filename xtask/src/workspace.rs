@@ -1,5 +1,5 @@
-//! Where things are: the repository, its target folder, its packages as cargo
-//! sees them, and the folder for what is worth keeping between clones.
+//! The paths of the repository and of its target folder, its packages as cargo sees them, and the
+//! cache folder that clones share.
 
 use std::{
     env, fs,
@@ -17,7 +17,7 @@ use crate::process;
 pub(crate) struct Workspace {
     /// The folder of the root `Cargo.toml`.
     pub(crate) root: PathBuf,
-    /// Where cargo puts what it builds.
+    /// The folder of cargo's build results.
     pub(crate) target: PathBuf,
     /// The members.
     pub(crate) packages: Vec<Package>,
@@ -39,9 +39,9 @@ pub(crate) struct Package {
 pub(crate) struct Dependency {
     /// The name of the package depended on.
     pub(crate) name: String,
-    /// Whether it stands in this repository.
+    /// True if it is in this repository.
     pub(crate) is_member: bool,
-    /// Whether only tests, examples and benchmarks have it.
+    /// True if only tests, examples and benchmarks have it.
     pub(crate) is_for_tests: bool,
 }
 
@@ -118,9 +118,9 @@ pub(crate) fn cache() -> Result<PathBuf> {
     Ok(directories.cache_dir().to_owned())
 }
 
-/// Makes the folder `name` of the cache by filling a temporary one with `fill`
-/// and renaming it, so that it is there whole or not at all, whoever else makes
-/// it at the same time. Does nothing when it is there. Returns its path.
+/// Makes the folder `name` of the cache by filling a temporary one with `fill` and renaming it, so
+/// that it is never incomplete, even if other processes make it at the same time. Does nothing if
+/// it exists. Returns its path.
 pub(crate) fn cached(name: &str, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     make_once(&cache()?, name, fill)
 }
@@ -139,7 +139,7 @@ fn make_once(cache: &Path, name: &str, fill: impl FnOnce(&Path) -> Result<()>) -
         }
         _ => Ok(()),
     });
-    // Left over only after a failure, or when somebody else was faster.
+    // It is left only after a failure, or if another process was faster.
     let _ = fs::remove_dir_all(&unfinished);
     made.map(|()| folder)
 }

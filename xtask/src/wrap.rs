@@ -1,8 +1,7 @@
-//! Wraps a wasm module as a component by the world that was compiled into it, and
-//! rejects it if it could reach more than it may.
+//! Wraps a wasm module as a component by the world that was compiled into it, and rejects it if it
+//! has more imports than allowed.
 //!
-//! Not here: where a module comes from ([`crate::wasm_build`]), and what becomes of the
-//! component.
+//! Not here: the origin of a module ([`crate::wasm_build`]), and the use of the component.
 
 use anyhow::{Context, Result, bail};
 use wasmparser::BinaryReader;
@@ -17,12 +16,12 @@ use crate::{
 /// The sections of a module and of a component that are for people who look inside, and for tools.
 const FOR_PEOPLE: [&str; 4] = ["component-name", "name", "producers", "target_features"];
 
-/// What a module is wrapped by.
+/// The contract of a component.
 #[derive(Debug)]
 pub(crate) struct Contract {
     /// The folder of its world, for people.
     pub(crate) folder: &'static str,
-    /// How the names of what may be imported start.
+    /// The prefixes of the names of allowed imports.
     pub(crate) imports: &'static [&'static str],
 }
 
@@ -79,7 +78,7 @@ fn stripped(wasm: &[u8]) -> Result<Vec<u8>> {
     Ok(kept)
 }
 
-/// What a component imports and exports.
+/// The imports and exports of a component.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) resolve: Resolve,
@@ -152,7 +151,7 @@ mod tests {
         let mut module = dummy_module(&resolve, world, ManglingAndAbi::Standard32);
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false)
             .unwrap();
-        // A custom section with the names of functions, of which there are none.
+        // A custom section with the names of functions, which is empty.
         let bare = module.clone();
         module.extend(b"\0\x05\x04name");
         assert_eq!(stripped(&module).unwrap(), bare);

@@ -1,9 +1,9 @@
-//! What one more action costs: a copy of core, codec and wire is given a small one. To build it and
-//! ask for the action takes minutes: `SHARED_CONTEXT_ONE_MORE_ACTION=build cargo test -p xtask --test
-//! one_more_action`.
+//! Measures the cost of one more action: a copy of core, codec and wire gets a small one. To build
+//! the copy and to request the action takes minutes: `SHARED_CONTEXT_ONE_MORE_ACTION=build cargo
+//! test -p xtask --test one_more_action`.
 //!
-//! It used to take 28 files. Descriptions that are made (`describe.json`, `openapi.json`)
-//! and tests do not count.
+//! It used to take 28 files. Generated descriptions (`describe.json`, `openapi.json`) and tests do
+//! not count.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -14,7 +14,7 @@ use std::{
     process::Command,
 };
 
-/// What a person writes: in which file, in front of what, which lines.
+/// An edit by a person: the file, the text before which it is made, and the new lines.
 type Edit = (&'static str, &'static str, &'static str);
 
 const COMMANDS: &str = "components/core/src/rounds/commands.rs";
@@ -72,7 +72,7 @@ pub(crate) struct CountReply {
     ),
 ];
 
-/// A route of its own.
+/// The declaration of its route.
 const ROUTE: &[Edit] = &[(
     ACTIONS,
     "        needs {}\n        takes {}\n        answers CountReply;",
@@ -82,7 +82,7 @@ const ROUTE: &[Edit] = &[(
 /// The variable that has the copy built.
 const BUILD: &str = "SHARED_CONTEXT_ONE_MORE_ACTION";
 
-/// What is asked of the copy.
+/// The test that is run in the copy.
 const QUESTION: &str = r##"
 mod one_more {
     use crate::bench::Bench;

@@ -1,27 +1,27 @@
-//! What libFuzzer printed, read.
+//! Parses the output of libFuzzer.
 
 use std::path::PathBuf;
 
-/// How much is repeated of what a target said when a claim did not hold, in bytes.
+/// The most bytes that are repeated of a target's message about a failed claim.
 const SAID_MAX: usize = 1_500;
 
-/// What became of a target.
+/// The results of fuzzing a target.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) target: String,
-    /// How many inputs were run.
+    /// The number of inputs that were run.
     pub(super) executions: u64,
-    /// How many a second.
+    /// The number of inputs a second.
     pub(super) per_second: u64,
-    /// How many of the program's edges were reached.
+    /// The number of the program's edges that were reached.
     edges: u64,
-    /// How many there are.
+    /// The number of all edges.
     edges_all: u64,
-    /// How many inputs reach all of them, and how large they are.
+    /// The number of inputs that reach all of them, and their size.
     corpus: String,
     /// Inputs under which something is not as it should be.
     pub(super) findings: Vec<PathBuf>,
-    /// What was said of the last of them.
+    /// The message about the last of them.
     pub(super) said: String,
     has_succeeded: bool,
 }
@@ -76,7 +76,7 @@ fn said(printed: &str) -> String {
     said
 }
 
-/// Prints what became of all.
+/// Prints the results of all targets.
 pub(super) fn table(reports: &[Report]) {
     let head = ["", "inputs", "a second", "edges", "of", "corpus", "findings"];
     let [target, inputs, rate, edges, all, corpus, findings] = head;

@@ -12,10 +12,10 @@ use wac_graph::{
     types::{Package, WorldId},
 };
 
-/// How the names of this project's interfaces start.
+/// The prefix of the names of this project's interfaces.
 const OURS: &str = "shared-context:";
-/// What the component's exports speak of: who imports one of them imports this too,
-/// and Spin, which satisfies imports by name, looks for it where it found the other.
+/// The types of the component's exports. A component that imports an export imports these types
+/// too. Spin satisfies imports by name, and looks for both in the same component.
 const TYPES: &str = "shared-context:core/types@";
 
 /// Returns the application: `front`, which asks `component` and `storage`, over them.

@@ -12,16 +12,16 @@ use anyhow::{Context, Result};
 
 use crate::{console, serving};
 
-/// Where it is, from the root.
+/// The path from the root.
 pub(crate) const PATH: &str = "hosts/spin/.env";
 /// The variable of the admin key, in the file as in the environment.
 pub(crate) const ADMIN_KEY: &str = "SPIN_VARIABLE_SHARED_CONTEXT_ADMIN_KEY";
 /// Finds it in the file, for a shell.
 pub(crate) const SED: &str = "s/^SPIN_VARIABLE_SHARED_CONTEXT_ADMIN_KEY=//p";
-/// What credentials are signed with.
+/// The variable of the secret that signs credentials.
 const SECRET: &str = "SPIN_VARIABLE_SHARED_CONTEXT_SECRET";
 
-/// Makes the file unless it is there.
+/// Writes the file unless it exists.
 pub(crate) fn ensure(root: &Path) -> Result<()> {
     let text = format!(
         "# Made by `cargo xtask build`, for this machine. Spin reads it where it is started.\n\

@@ -5,7 +5,7 @@ use std::path::Path;
 use wit_component::{ComponentEncoder, StringEncoding, dummy_module, embed_component_metadata};
 use wit_parser::{ManglingAndAbi, PackageId, Resolve};
 
-/// What worlds can be made of.
+/// The packages that worlds are built from.
 pub(crate) struct Stubs {
     resolve: Resolve,
     package: PackageId,

@@ -1,10 +1,10 @@
-//! Whether a component finds on Spin what it imports, and is what Spin calls: the worlds
-//! of `hosts/spin/targets`, as `wasm-tools component targets` asks it.
+//! Checks that a component finds its imports on Spin, and has the exports that Spin calls: the
+//! worlds of `hosts/spin/targets`, with the same question as `wasm-tools component targets`.
 //!
-//! Versions count as Spin's runtime counts them: an import of `wasi:clocks@0.2.0` is
-//! satisfied by a host's 0.2.6, which may have more and has nothing less. The other way
-//! round the runtime would look for the functions one by one; here it is rejected: what
-//! the older version has is not what was built against.
+//! Versions count as in Spin's runtime: an import of `wasi:clocks@0.2.0` is satisfied by a host's
+//! 0.2.6, which may have more functions and has all of the older ones. For an import that is newer
+//! than the host, the runtime would look for the functions one by one. Here it is rejected, because
+//! the component was built against another version than the host's.
 
 use std::{
     fs,
@@ -25,7 +25,7 @@ const VERSIONS: [(&str, &str, &str); 4] = [
     ("4.0", "spin-4-0", "spin:up/platform@4.0.0"),
 ];
 
-/// What a component is for.
+/// The purpose of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Spin gives it requests.
@@ -87,7 +87,7 @@ impl Targets {
     }
 }
 
-/// What a world imports under one name.
+/// An import of a world under one name.
 struct Import {
     /// The name, with the version.
     name: String,
@@ -254,7 +254,7 @@ mod tests {
             let whole = folder.join("targets/deps").join(copy.file_name().unwrap());
             for file in entries(&copy).unwrap().iter().filter(|_| whole.exists()) {
                 let (name, text) = (file.file_name().unwrap(), fs::read_to_string(file).unwrap());
-                // The line that names the package stands in a file of its own there.
+                // The line with the package's name is in a separate file there.
                 let same = fs::read_to_string(whole.join(name));
                 let is_name_only = text.lines().count() == 1;
                 assert!(is_name_only || same.unwrap() == text, "{}", file.display());

@@ -1,8 +1,8 @@
-//! Citations lead somewhere: sections are cited as `spec 7.3`, and each one that is
-//! cited stands in docs/spec.
+//! Checks citations: sections are cited as `spec 7.3`, and every cited section must be in
+//! docs/spec.
 //!
-//! Documents that are not in the repository are cited nowhere. Earlier texts named them
-//! by three digits and the sign of a section.
+//! Documents that are not in the repository must not be cited. Earlier texts named them by three
+//! digits and the sign of a section.
 
 use std::collections::BTreeSet;
 
@@ -86,7 +86,7 @@ mod tests {
 
     fn check_one(text: &str) -> Vec<Finding> {
         let chapter = "# 7 Extensions\n\n## 7.1 Prefixes\n\n### 7.1.2 Part\n\n## 7.2 Access\n";
-        // A `%` stands for the word, so that nothing is cited in this file.
+        // A `%` replaces the word, so that this file has no citation.
         let text = text.replace('%', "spec");
         check(&[file("docs/spec/7-extensions.md", chapter), file("a.rs", &text)])
     }

@@ -1,11 +1,11 @@
-//! Which crate may use which: the arrows of docs/ARCHITECTURE.md, as a table.
+//! The dependencies that crates may have: the arrows of docs/ARCHITECTURE.md, as a table.
 //!
-//! It leaves out what happens inside of a crate: that is [`super::modules`].
+//! Dependencies within a crate are not here: see [`super::modules`].
 
 use super::{File, Finding};
 use crate::workspace::{Dependency, Package};
 
-/// What one crate may use.
+/// The dependencies that one crate may have.
 struct Layer {
     name: &'static str,
     /// The members it may use, in tests too.

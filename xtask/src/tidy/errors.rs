@@ -14,7 +14,7 @@ const INDEX: &str = "docs/errors/README.md";
 const SOURCES: [&str; 2] = ["components/core/src/code.rs", "components/wire/src/http/code.rs"];
 /// The code that the client over stdio adds, which no source declares.
 const OF_STDIO: &str = "OUTCOME_UNKNOWN";
-/// What each page has, in this order.
+/// The headings of each page, in this order.
 const HEADINGS: [&str; 3] = ["## Cause", "## What to do", "## Example"];
 
 /// Checks that codes, pages and the index fit each other.

@@ -40,9 +40,9 @@ impl File {
 struct Finding {
     path: String,
     line: usize,
-    /// What is wrong and what to do.
+    /// The problem, and what to do.
     message: String,
-    /// Whether it may stay for now.
+    /// True if it is only a warning.
     is_warning: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Which module of a crate may name which: the order that docs/ARCHITECTURE.md
-//! states in one line.
+//! Checks which modules of a crate may name each other: the order that docs/ARCHITECTURE.md states
+//! in one line.
 //!
 //! The line reads from low to high: ``Order in core: `a | b → c + d → e`.`` Modules
 //! beside `|` do not name each other. Modules joined by `+` are one circle and may.
@@ -8,7 +8,7 @@
 //!
 //! # Invariant
 //!
-//! The order stands in the document only, so the document and the check agree.
+//! The order is stated in the document only, so the document and the check agree.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,5 +1,5 @@
-//! What holds for every Rust file: it says what it is, is short enough to be
-//! read, and is finished. Generated bindings are not read by people and excepted.
+//! Rules for every Rust file: it has a module doc, is short enough to be read, and is finished.
+//! Generated bindings are excepted, because people do not read them.
 
 use super::{File, Finding, tokens::Tokens};
 

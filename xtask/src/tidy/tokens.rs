@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 
-/// Stands for everything in a crate's root.
+/// Means everything in a crate's root.
 const WHOLE: &str = "*";
 
-/// What a file uses, each with its line.
+/// The names that a file uses, each with its line.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     /// Every identifier and keyword outside of modules called `tests`.

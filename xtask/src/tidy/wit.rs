@@ -1,6 +1,6 @@
-//! The contract in `wit/` is documented: every item says what it is and since when,
-//! every field and case what it means. So are the worlds of `hosts/spin/wit`, but for
-//! since when: they are composed away, and nobody builds against them.
+//! Checks that the contract in `wit/` is documented: every item has a description and the version
+//! since which it exists, every field and case a description. The worlds of `hosts/spin/wit` need
+//! no version: they are composed away, and no third party builds against them.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub(super) fn check(root: &Path) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Checks `package`. Every published item says since when it is there.
+/// Checks `package`. Every published item must state since which version it exists.
 fn check_package(resolve: &Resolve, package: PackageId, is_published: bool) -> Vec<Finding> {
     let mut rule = Rule { resolve, is_published, findings: Vec::new() };
     for (_, world) in resolve.worlds.iter().filter(|(_, world)| world.package == Some(package)) {

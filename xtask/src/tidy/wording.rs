@@ -44,8 +44,8 @@ pub(super) fn check_functions(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// Returns whether `line` stands between a doc and its item. The story of a test may begin
-/// as it likes, so its attribute is none of these.
+/// Returns whether `line` stands between a doc and its item. The doc of a test may begin with any
+/// word, so its attribute does not count.
 fn is_inner_attribute(line: &str) -> bool {
     line.starts_with("#[") && !line.contains("test]") && !line.starts_with("#[tokio::test")
 }
