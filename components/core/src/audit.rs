@@ -1,5 +1,5 @@
-//! The audit records of committed changes (spec 8.5.1): who did what to which entry, and
-//! when. They never contain a value.
+//! The audit records of committed changes (spec 8.5.1): the participant, the action, the entry and
+//! the time. They never contain a value.
 
 use std::{collections::BTreeMap, fmt};
 

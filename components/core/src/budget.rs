@@ -1,9 +1,9 @@
-//! Budgets: limits of what is shown at once, a meter that keeps to them, and the list of what was
-//! left out (spec 16.3).
+//! Budgets: limits of the context that is shown at once, a meter that enforces them, and the list
+//! of omissions (spec 16.3).
 //!
 //! # Invariant
 //!
-//! What a [`Meter`] admitted never exceeds its budget without the reserve.
+//! The admitted items of a [`Meter`] never exceed its budget without the reserve.
 
 use crate::{Error, closed_list::closed_list, item::ITEMS_MAX, time::Timestamp, tokens::Tokens};
 

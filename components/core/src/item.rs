@@ -1,6 +1,6 @@
 //! Items: everything that can be shown to an agent, with its size and source (spec 16.1).
 //!
-//! An item says what it is. Whether it is shown, and where, is decided in `context`.
+//! An item describes itself. `context` decides if it is shown, and where.
 //!
 //! # Invariant
 //!

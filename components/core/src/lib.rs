@@ -1,10 +1,10 @@
 //! Working memory for multi-agent systems: the rules of the specification, without any
 //! I/O.
 //!
-//! A *session* holds what its agents share. A *project* outlives its sessions. A host
-//! provides durable rows ([`port::Kv`]), the time ([`port::Clock`]), an audit log
-//! ([`port::Log`]) and, optionally, a tokenizer ([`port::Tokenizer`]). The core does not
-//! depend on WebAssembly or HTTP. It handles JSON only as the state of rounds.
+//! A *session* holds the context that its agents share. A *project* outlives its sessions. A host
+//! provides durable rows ([`port::Kv`]), the time ([`port::Clock`]), an audit log ([`port::Log`])
+//! and, optionally, a tokenizer ([`port::Tokenizer`]). The core does not depend on WebAssembly or
+//! HTTP. It handles JSON only as the state of rounds.
 //!
 //! ```
 //! use shared_context_core::{

@@ -1,5 +1,5 @@
-//! The answers to the operations of compaction. They need no session, only a count of tokens. Who
-//! calls them keeps what is to be kept.
+//! The answers to the operations of compaction. They need no session, only a count of tokens. The
+//! caller stores the results, if they are to be kept.
 
 use super::{
     Command, CompactItems, ExtractFacts, Outcome, Reply, Request, SummaryRequest, check_summary,

@@ -2,7 +2,8 @@
 //!
 //! # Invariant
 //!
-//! A label that is repeated counts on: two outputs with `(checked 2x)` become one with `(checked 4x)`.
+//! A repeated label adds up the counts: two outputs with `(checked 2x)` become one with `(checked
+//! 4x)`.
 
 use std::collections::{BTreeMap, btree_map::Entry};
 

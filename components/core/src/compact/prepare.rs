@@ -1,4 +1,4 @@
-//! Prepares a selection: what may remain of each item, and the steps in their order.
+//! Prepares a selection: the possible remainder of each item, and the steps in their order.
 
 use super::{
     condense,

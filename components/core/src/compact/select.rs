@@ -2,13 +2,13 @@
 //! the steps.
 //!
 //! The order is: repetitions and earlier versions, items of 0 to 30 ascending, items of 31 to 99
-//! ascending, and at last what remains of items. Each step is taken only while the target is
+//! ascending, and at last the remainders of items. Each step is taken only while the target is
 //! missed, and only if it gains something: a fact that must be kept costs a line of the digest.
 //!
 //! # Invariant
 //!
-//! Items of a unit go together. A text that is never lost is in an item that is kept, or in what
-//! remains of it, or in the digest.
+//! Items of a unit go together. A text that is never lost is in an item that is kept, or in its
+//! remainder, or in the digest.
 
 use std::collections::BTreeSet;
 

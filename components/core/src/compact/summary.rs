@@ -2,8 +2,8 @@
 //! missing, and which it has with an older value (spec 17.4).
 //!
 //! A summary has a fact if one of its sentences has all numbers, ids and names of the fact's
-//! statement, enough of its other words, and the same negation and bound. What follows `because`, and
-//! labelled parts such as the rationale, need not be in it.
+//! statement, enough of its other words, and the same negation and bound. The text after `because`,
+//! and labelled parts such as the rationale, need not be in it.
 //!
 //! # Bound
 //!

@@ -2,7 +2,7 @@
 //!
 //! # Invariant
 //!
-//! What is loaded in advance never exceeds what the plan lets loading fill.
+//! The items loaded in advance never exceed the share that the plan gives to loading.
 
 use std::cmp::{Ordering, Reverse};
 

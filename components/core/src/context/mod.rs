@@ -1,8 +1,8 @@
 //! The context pipeline: the plan of a context window, the scores of items, assemblies, and the
 //! working memory as text (spec 16).
 //!
-//! Everything here is a function of its arguments, except for `rows`: the stored form of what a
-//! session keeps.
+//! Everything here is a function of its arguments, except for `rows`: the stored form of a
+//! session's records.
 
 pub mod assembly;
 pub mod capacity;

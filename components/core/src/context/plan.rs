@@ -1,10 +1,10 @@
-//! The window plan: which part of a model's context window is for what (spec 16.4).
+//! The window plan: the division of a model's context window into parts (spec 16.4).
 //!
 //! It counts tokens only. How full the window is and when to compact it is in `capacity`.
 //!
 //! # Invariants
 //!
-//! - The parts of a plan never exceed its window, and what loading may fill never exceeds the
+//! - The parts of a plan never exceed its window, and the share for loading never exceeds the
 //!   active part.
 //! - All ratios are exact: a limit is compared by multiplication, never by rounding.
 

@@ -3,7 +3,8 @@
 //!
 //! # Invariants
 //!
-//! - The text never exceeds its budget, and the reply counts what did not fit, and names the first.
+//! - The text never exceeds its budget, and the reply has the number of entries that did not fit,
+//!   and names the first.
 //! - The first entry that fits is in the text, whatever follows it, if it is among those tried.
 //! - The same entries and budget give the same bytes, so that prompt caches hold.
 //! - A value is between fences that it does not contain. It cannot pass for another entry.

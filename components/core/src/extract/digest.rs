@@ -1,4 +1,4 @@
-//! The digest document: what removed items said, line by line, in their own words.
+//! The digest document: the facts of removed items, line by line, in their own words.
 //!
 //! ```text
 //! # Compacted context
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! A line with `-` is a fact that is never lost; a line with `*` is kept while there is room. The
-//! source is an item and a line in it. Beside it is the authority of the source, unless a user or
-//! operator is. A fact of several lines follows its source, byte for byte.
+//! source is an item and a line in it. Beside it is the authority of the source, unless the source
+//! is a user or an operator. A fact of several lines follows its source, byte for byte.
 //!
 //! # Invariant
 //!

@@ -1,4 +1,4 @@
-//! Lines: what stands before the first word of a line, and which lines are code or quotations.
+//! Lines: the start of a line before its first word, and the lines that are code or quotations.
 
 use crate::count::narrow;
 

@@ -1,4 +1,4 @@
-//! Extraction: finds in a conversation what must not be forgotten (spec 17.1).
+//! Extraction: finds the facts of a conversation that must not be forgotten (spec 17.1).
 //!
 //! A fact is a sentence, line or paragraph of the conversation, in its own words. `marks` is the
 //! table of phrases, `line`, `form` and `scan` read texts, `fact` says what a fact is, `claim` reads what a

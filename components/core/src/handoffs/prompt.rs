@@ -1,12 +1,13 @@
-//! A system prompt from what a project knows (spec 21.5, decision 41).
+//! A system prompt from the knowledge of a project (spec 21.5, decision 41).
 //!
-//! What changes least comes first, so that caches of prompts stay warm: the agent, the project, what is
-//! critical in the order of its ids, the index, then the sections of the task, and the task.
+//! The parts that change least come first, so that prompt caches stay valid: the agent, the
+//! project, critical memories in the order of their ids, the index, then the sections of the task,
+//! and the task.
 //!
 //! # Invariants
 //!
 //! - The text is never over its budget; what does not fit is named.
-//! - What agents stored is fenced, with its writer.
+//! - Texts of agents are fenced, each with its writer.
 
 use super::{fit, kinds::PromptPart};
 use crate::{

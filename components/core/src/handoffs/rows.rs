@@ -1,5 +1,5 @@
-//! The rows of handoffs: `y/<number>` is a handoff, `yd/<number>` its package and what the package left
-//! out.
+//! The rows of handoffs: `y/<number>` is a handoff, `yd/<number>` its package and the omissions of
+//! the package.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! A memory: what a team knows for longer than a session (spec 19.1).
+//! A memory: a piece of knowledge that outlives a session (spec 19.1).
 
 use super::{
     content::Content,

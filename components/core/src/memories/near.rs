@@ -1,5 +1,5 @@
-//! The rows `n/`: for each memory the digest of what it says and its sketch, so that what a new memory
-//! repeats is found without reading all memories (decision 0050).
+//! The rows `n/`: for each memory the digest of its text and its sketch. With them, repetitions of
+//! a new memory are found without reading all memories (decision 0050).
 
 use crate::{
     Error,

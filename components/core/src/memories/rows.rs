@@ -1,7 +1,8 @@
 //! The rows of memories: their names and contents.
 //!
 //! `m/<number>` holds a memory, `v/<number>` its earlier versions, `i/<segment>` signatures
-//! (`signature`), `u/<segment>` how often memories were read, `n/<page>` digests and sketches (`near`), `s/<session>` what a session did.
+//! (`signature`), `u/<segment>` the counts of reads, `n/<page>` digests and sketches (`near`),
+//! `s/<session>` the activity of a session.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Searches: which memories match, how well, and in which order (spec 19.3).
+//! Searches: the memories that match, their scores and their order (spec 19.3).
 
 use super::{
     commands::{Cursor, SearchMemories},

@@ -1,10 +1,11 @@
-//! Signatures: what a search needs of a memory, in the row of its segment (decision 0050).
+//! Signatures: the attributes of a memory for searches, in the row of its segment (decision 0050).
 //!
 //! A signature has the memory's kind, states and times, digests of its tags, its writer and its
 //! session, and the words of its title (with its tags) and of its content with their counts. The
 //! signatures of 64 memories are one row, so that a search reads few rows, and a change writes one.
 //!
-//! Digests of tags, participants and sessions have 32 bits: who compares them checks the memory itself.
+//! Digests of tags, participants and sessions have 32 bits, so a match must be checked in the
+//! memory itself.
 
 use super::{
     Memory,

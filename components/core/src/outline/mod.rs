@@ -1,12 +1,12 @@
 //! The outline of a project: sections of four levels, from a summary to raw files (spec 20).
 //!
-//! `marker` names a section, `level` has the rules of each level as tables, `section` is what is stored,
-//! `rows` its form. `index` writes the navigation index, `propagation` says which sections a change
-//! concerns, `check` finds inconsistencies. Functions of their arguments.
+//! `marker` names a section, `level` has the rules of each level as tables, `section` is the stored
+//! section, `rows` its form. `index` writes the navigation index, `propagation` finds the sections
+//! that a change affects, `check` finds inconsistencies. Functions of their arguments.
 //!
 //! # Invariants
 //!
-//! - Who wrote a section, and when, is set by the system.
+//! - The system sets the writer of a section, and the time.
 //! - A section of levels 1 to 3 is never over the tokens of its level.
 //! - An index is never over its budget.
 

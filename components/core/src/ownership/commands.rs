@@ -1,4 +1,4 @@
-//! The operations on the outline and on who owns it, and their replies.
+//! The operations on the outline and its ownership, and their replies.
 
 use super::{
     lease::{Lease, Ownership},

@@ -1,4 +1,4 @@
-//! Leases: who owns a section, in which way and until when (spec 20.6).
+//! Leases: the owner of a section, the way of owning, and the end (spec 20.6).
 
 use crate::{Error, closed_list::closed_list, outline::Owner, time::Timestamp};
 

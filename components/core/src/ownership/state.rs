@@ -1,4 +1,4 @@
-//! The coordination state: what a team shares about its work (spec 20.7).
+//! The coordination state: the facts about its work that a team shares (spec 20.7).
 
 use crate::{Error, key::Line, participant::Participant, time::Timestamp};
 

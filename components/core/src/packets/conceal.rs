@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! - A concealed packet has no statement from a source that its reader may not read, and no text
-//!   that could come from one: what was merged, left out or changed.
+//!   that could come from one: merged decisions, omissions or changes.
 //! - A redacted packet keeps its sources and their digests.
 
 use super::{Layer, Link, Mentions, Packet, Recipe, Source, Statement, statistics::normal};

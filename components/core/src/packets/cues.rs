@@ -1,7 +1,8 @@
-//! Cues: how people agree, object, correct themselves, set rules and make choices, without any label.
+//! Cues: phrases with which people agree, object, correct themselves, set rules and make choices,
+//! without any label.
 //!
-//! Each table is a list of phrases in lower case, separated by commas. A phrase counts where its
-//! words stand whole.
+//! Each table is a list of phrases in lower case, separated by commas. A phrase only matches whole
+//! words.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! Writes a packet from what is shown of the candidates, and measures it.
+//! Writes a packet from the trimmed candidates, and measures it.
 
 use super::{
     document::{SIZES, text_of},

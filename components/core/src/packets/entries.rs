@@ -1,5 +1,5 @@
-//! Reads what a session has: entries by their keys, the state of a round, envelopes, missing
-//! context (spec 18.3).
+//! Reads the statements of a session: entries by their keys, the state of a round, envelopes,
+//! missing context (spec 18.3).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Feedback: what a worker lacked and did not use (spec 18.8).
+//! Feedback: the context that a worker lacked, and that it did not use (spec 18.8).
 
 use super::kinds::{Depth, Layer, Outcome};
 use crate::{Error, tokens::Tokens};

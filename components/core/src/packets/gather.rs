@@ -1,5 +1,5 @@
-//! Collects the candidates of a packet: repetitions, what was replaced and what has nothing to do
-//! with the task are left out; the rest is put in the order of its importance (spec 18.4).
+//! Collects the candidates of a packet: repetitions, replaced statements and those unrelated to the
+//! task are left out; the rest is ordered by importance (spec 18.4).
 
 use super::{
     entries,

@@ -1,6 +1,6 @@
 //! Makes a packet: chooses statements within the budget (spec 18.2).
 //!
-//! `gather` collects the candidates, `trim` decides what is in the packet, `draft` writes it.
+//! `gather` collects the candidates, `trim` chooses among them, `draft` writes it.
 
 use super::{
     draft::{self, Draft},

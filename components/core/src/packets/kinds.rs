@@ -1,5 +1,5 @@
-//! The closed lists of packets: how deep a packet goes, its layers, its parts, the forms in which
-//! it is read, and how a task ended (spec 18.1).
+//! The closed lists of packets: the depth of a packet, its layers, its parts, the forms in which it
+//! is read, and the outcome of a task (spec 18.1).
 
 use crate::{closed_list::closed_list, item::Authority, participant::Role, tokens::Tokens};
 

@@ -1,4 +1,4 @@
-//! Reads what a caller gave: facts, files, a conversation (spec 18.3).
+//! Reads the input of a caller: facts, files, a conversation (spec 18.3).
 
 use super::{
     kinds::{MadeBy, Part},

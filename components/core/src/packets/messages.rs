@@ -2,8 +2,8 @@
 //!
 //! # Bound
 //!
-//! Messages are read up to [`BYTES_MAX`]: the first of a person, and the latest ones. A message over
-//! [`MESSAGE_BYTES_MAX`] is pasted rather than said, and is not read.
+//! Messages are read up to [`BYTES_MAX`]: the first of a person, and the latest ones. A message
+//! over [`MESSAGE_BYTES_MAX`] was probably pasted, and is not read.
 
 use super::{
     cues::{self, Lower},

@@ -1,13 +1,13 @@
-//! Packets: what a worker gets to know (spec 18).
+//! Packets: the context of a task for its worker (spec 18).
 //!
-//! `request` is what is asked for, `material` reads what was given with it, `source` is what a
-//! session has, `generate` chooses among the statements of both, `packet` is the result, `document`
-//! and `render` write it. `edit`, `verify`, `stale`, `query`, `feedback` and `statistics` are what
-//! happens to a packet afterwards.
+//! `request` is the request, `material` reads the input given with it, `source` is the data of the
+//! session, `generate` chooses among the statements of both, `packet` is the result, `document` and
+//! `render` write it. `edit`, `verify`, `stale`, `query`, `feedback` and `statistics` are the
+//! operations on an existing packet.
 //!
 //! # Invariants
 //!
-//! - A packet is never over its budget, in the form that was asked for.
+//! - A packet is never over its budget, in the requested form.
 //! - Every candidate is either in the packet or omitted with a reason, once.
 //! - Nothing is paraphrased: a statement is a part of its source, byte for byte.
 //! - The same recipe and the same sources give the same bytes.

@@ -1,5 +1,4 @@
-//! Patterns: files whose summaries say nearly the same become one convention with one example
-//! (spec 18.4).
+//! Patterns: files with nearly the same summary become one convention with one example (spec 18.4).
 
 use super::{gather::Left, kinds::Part, statement::Statement};
 use crate::{

@@ -1,4 +1,4 @@
-//! Questions about what a packet was made from (spec 18.10).
+//! Questions about the sources of a packet (spec 18.10).
 
 use super::{
     gather::{Gathered, gather},

@@ -1,8 +1,8 @@
-//! Reads packets from JSON. Every member is checked; the first that is wrong is named by a JSON
-//! pointer.
+//! Reads packets from JSON. Every member is checked, and the error names the first invalid one by a
+//! JSON pointer.
 //!
-//! A reader goes on after something wrong, with a default in its place: to stop at each member would
-//! take half of the code of packets.
+//! After an invalid member, reading continues with a default in its place. To stop at each member
+//! would take half of the code of packets.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! Recipes: what a packet is made from besides the session, kept so that it can be made again
+//! Recipes: the input of a packet besides the session, kept so that the packet can be made again
 //! (spec 18.9).
 
 use serde_json::Value;

@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //!
-//! - What others said is within one fence that none of it contains. Each statement is one element of a
-//!   list: its further lines are indented, so that it cannot pass for another one.
-//! - Who said a statement stands before it, unless the creator of the packet did.
+//! - Texts of others are within one fence that none of them contains. Each statement is one element
+//!   of a list: its further lines are indented, so that it cannot pass for another one.
+//! - The author of a statement is written before it, unless it is the creator of the packet.
 
 use std::fmt::Write as _;
 

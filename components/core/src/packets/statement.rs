@@ -1,4 +1,4 @@
-//! Statements: what a packet can say, each with its source (spec 18.3).
+//! Statements: the candidates of a packet, each with its source (spec 18.3).
 
 use super::kinds::{MadeBy, Part};
 use crate::{

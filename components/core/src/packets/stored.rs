@@ -348,7 +348,7 @@ impl Head {
     }
 }
 
-/// Stores the readers of a packet. A packet that nobody has read has no such row.
+/// Stores the readers of a packet. A packet without readers has no such row.
 fn put_readers(
     address: &Address,
     readers: &[Reader],

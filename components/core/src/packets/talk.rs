@@ -1,10 +1,10 @@
-//! Reads a conversation: what was decided, what must be kept, what failed, what is open.
+//! Reads a conversation: its decisions, constraints, failed attempts and open questions.
 //!
 //! Labels and phrases of `extract` find a part of it. The rest is found by what people do in every
 //! conversation (`cues`): they agree to a proposal or object to it, answer a question, set a rule,
-//! make a choice, correct themselves (`revise`). What tools returned is never a rule or a decision.
-//! Of messages that are not read sentence by sentence (`messages`), the facts are read. A long
-//! conversation is read in part (`window`).
+//! make a choice, correct themselves (`revise`). The output of a tool is never a rule or a
+//! decision. Of messages that are not read sentence by sentence (`messages`), the facts are read. A
+//! long conversation is read in part (`window`).
 
 use super::{
     cues::{self, Answer},

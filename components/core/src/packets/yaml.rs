@@ -1,7 +1,7 @@
 //! Packets as YAML 1.2, in the layout of the specification (spec 18.5).
 //!
-//! A string is written plain only if it is a word or words of letters that no reader takes for anything
-//! else; else as a JSON string, which YAML 1.2 contains. So no text can change the structure.
+//! A string is written plain only if it is a word or words of letters that every reader parses as a
+//! string; else as a JSON string, which YAML 1.2 contains. So no text can change the structure.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! Checks the rows of a project: whether all that is derived from memories is what the memories give, and
-//! sections have their versions.
+//! Checks the rows of a project: all derived rows match the memories, and sections have their
+//! versions.
 //!
 //! No request calls this. Tests do, after random changes and faults.
 

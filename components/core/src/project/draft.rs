@@ -1,7 +1,7 @@
 //! A commit under construction, which every change of a project uses.
 //!
-//! A draft writes a memory with its signature, its sketch and the totals, counts who used what, and
-//! keeps the feed.
+//! A draft writes a memory with its signature, its sketch and the totals, counts the uses by
+//! sessions, and keeps the feed.
 
 use super::{feed::COMMITS_KEPT, open::OpenProject, outcome, record};
 use crate::{

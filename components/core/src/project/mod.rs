@@ -1,9 +1,9 @@
 //! Commands on a project, decided from the rows of its bucket.
 //!
 //! A project outlives its sessions. `life` creates, shows, archives and deletes it, `portable`
-//! exports and imports it in pages that `page` checks, `sessions` lists who worked on it, `memories`
-//! has the commands on memories, `outline` those on sections and their owners, `handoffs` those on
-//! handoffs, `feed` its changes. Every change goes through `draft`.
+//! exports and imports it in pages that `page` checks, `sessions` lists the sessions that worked on
+//! it, `memories` has the commands on memories, `outline` those on sections and their owners,
+//! `handoffs` those on handoffs, `feed` its changes. Every change goes through `draft`.
 
 mod check;
 mod draft;

@@ -1,4 +1,4 @@
-//! A project that was opened: its metadata, and how its memories are read.
+//! An open project: its metadata, and the reads of its memories.
 
 use super::{Request, outcome, record::Meta, retries::Retry};
 use crate::{

@@ -3,8 +3,8 @@
 //!
 //! # Invariant
 //!
-//! A valid page can be stored unchanged. What a memory says is valid for an addition, and its links
-//! lead to memories that name it too, or to none.
+//! A valid page can be stored unchanged. The content of a memory is valid for an addition. Its
+//! links lead to memories that link back, or do not exist.
 
 use super::{
     draft::{Draft, RECALLED_MAX, SESSIONS_MAX},

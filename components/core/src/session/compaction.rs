@@ -1,5 +1,5 @@
-//! The operations of compaction on a session (spec 17). The session counts tokens, decides who may
-//! ask, and keeps the envelope of a compaction if it is asked to (spec 17.5).
+//! The operations of compaction on a session (spec 17). The session counts tokens, checks the
+//! caller's rights, and keeps the envelope of a compaction if it is asked to (spec 17.5).
 
 use super::{Decision, Draft, OpenSession, context::finish};
 use crate::{

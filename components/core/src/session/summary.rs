@@ -1,4 +1,4 @@
-//! The summary of a session (spec 19.9). The session collects what the caller may read.
+//! The summary of a session (spec 19.9). The session collects the data that the caller may read.
 
 use super::{Decision, OpenSession};
 use crate::{

@@ -1,9 +1,9 @@
 //! Scores of texts for weighted words, after Robertson and Zaragoza, "The Probabilistic Relevance
 //! Framework: BM25 and Beyond" (2009), with `k1` 1.2 and `b` 0.75.
 //!
-//! Texts of a group, such as the turns of a conversation, have neighbours. What a text says is
-//! often understood from the texts around it, so a word also counts where it is one or two places
-//! away. A word that a whole group is about counts for all its texts.
+//! Texts of a group, such as the turns of a conversation, have neighbours. A text is often
+//! understood from the texts around it, so a word also counts where it is one or two places away. A
+//! word that a whole group is about counts for all its texts.
 //!
 //! All numbers are fixed-point with 16 binary digits.
 

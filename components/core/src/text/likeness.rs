@@ -1,4 +1,4 @@
-//! Texts that repeat each other: how alike two texts are, and which texts of many are repetitions.
+//! Texts that repeat each other: the similarity of two texts, and the repetitions among many.
 //!
 //! Texts of one normal form (`normal`) are equal. Else their likeness is that of Dice over pairs of
 //! adjacent words: twice the pairs in common, divided by the pairs of both.

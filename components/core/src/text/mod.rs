@@ -1,4 +1,4 @@
-//! Comparison of texts by their words: how relevant texts are for a task, and which texts repeat
+//! Comparison of texts by their words: the relevance of texts for a task, and the texts that repeat
 //! each other.
 //!
 //! It needs no model, no index and no state. Callers name the method in their replies as

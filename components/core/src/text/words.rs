@@ -2,8 +2,8 @@
 //!
 //! A word is a run of letters and digits. Identifiers count as their parts and as a whole:
 //! `getUser_id` is `get`, `user`, `id` and `getuserid`. Scripts without spaces between words count
-//! as pairs of adjacent characters. Words are compared by a digest of 64 bits, so that a text takes
-//! the same memory whatever its words are.
+//! as pairs of adjacent characters. Words are compared by a digest of 64 bits, so the memory for a
+//! text does not depend on its words.
 //!
 //! # Invariant
 //!

@@ -1,8 +1,7 @@
-//! Assembly: chooses among candidates what an agent is shown, and puts it in order (spec 16.10 to
-//! 16.13).
+//! Assembly: chooses the candidates that an agent is shown, and orders them (spec 16.10 to 16.13).
 //!
-//! `screen` leaves out what cannot be shown, `rank` orders the rest, `select` keeps to the budget,
-//! `blocks` writes the text, and `document` writes the envelope.
+//! `screen` leaves out candidates that cannot be shown, `rank` orders the rest, `select` enforces
+//! the budget, `blocks` writes the text, and `document` writes the envelope.
 //!
 //! # Invariants
 //!

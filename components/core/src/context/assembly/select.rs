@@ -1,5 +1,5 @@
-//! Selection: takes candidates in the order of their rank while they fit the budget, and puts what
-//! was taken in the order of the text (spec 16.11, 16.12).
+//! Selection: takes candidates in the order of their rank while they fit the budget, and puts them
+//! in the order of the text (spec 16.11, 16.12).
 //!
 //! Items of the previous selection stay and keep their place, as long as the most important items
 //! of now fit beside them. So the beginning of the prompt stays the same, and a prompt cache

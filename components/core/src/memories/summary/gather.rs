@@ -1,5 +1,5 @@
-//! Finds what a session says that may be worth a memory: in entries by their keys, in the state of
-//! rounds, in reports and feedback, and in the conversation (spec 19.9).
+//! Finds candidates for memories in the data of a session: in entries by their keys, in the state
+//! of rounds, in reports and feedback, and in the conversation (spec 19.9).
 
 use serde_json::Value;
 

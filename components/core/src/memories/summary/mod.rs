@@ -1,14 +1,14 @@
-//! The summary of a session: what is worth more than the session, as proposals for memories
-//! (spec 19.9, source 002).
+//! The summary of a session: the knowledge that should outlive it, as proposals for memories (spec
+//! 19.9, source 002).
 //!
-//! `gather` finds candidates in entries, the state of rounds, feedback and a conversation, `state` makes
-//! one of what is said about progress, `rule` gives each its importance, `propose` makes memories of
-//! them, `write` chooses what fits and writes the document and the text.
+//! `gather` finds candidates in entries, the state of rounds, feedback and a conversation, `state`
+//! combines the statements about progress, `rule` gives each candidate its importance, `propose`
+//! makes memories of them, `write` chooses those that fit and writes the document and the text.
 //!
 //! # Invariants
 //!
 //! - Nothing is paraphrased: a memory has the words of its source, and names it with its digest.
-//! - Neither the document nor the text is over the budget. What was left out is named.
+//! - Neither the document nor the text is over the budget. Omissions are named.
 //! - Each proposal can be added as it is. Nothing is stored.
 //! - The same sources and the same request give the same bytes.
 

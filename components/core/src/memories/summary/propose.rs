@@ -1,4 +1,4 @@
-//! Makes memories of what was found, ready to be added (spec 19.9).
+//! Makes memories of the candidates, ready to be added (spec 19.9).
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! Commands on handoffs, and the system prompt of a project (spec 21).
 //!
-//! `carry` exports and imports, `offer` offers and takes over, `settle` accepts, declines and redacts, `read` finds and traces,
-//! `gather` reads what packages and prompts are made from, `sections` reaches the outline.
+//! `carry` exports and imports, `offer` offers and takes over, `settle` accepts, declines and
+//! redacts, `read` finds and traces, `gather` reads the input of packages and prompts, `sections`
+//! accesses the outline.
 
 mod carry;
 mod gather;

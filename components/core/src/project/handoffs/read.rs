@@ -1,4 +1,4 @@
-//! Finding and reading handoffs, and what a decision is linked with (spec 21.4).
+//! Finding and reading handoffs, and the links of a decision (spec 21.4).
 
 use super::reply;
 use crate::{

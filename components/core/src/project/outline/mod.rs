@@ -1,7 +1,7 @@
-//! Commands on the outline and on who owns it (spec 20).
+//! Commands on the outline and its ownership (spec 20).
 //!
 //! `carry` exports and imports, `stored` reads rows, `write` changes sections, `find` reads them,
-//! `own` changes who owns them.
+//! `own` changes their owners.
 
 mod carry;
 mod find;

@@ -1,4 +1,4 @@
-//! Sections and their owners as they are stored.
+//! Stored sections and their owners.
 
 use crate::{
     Error,
