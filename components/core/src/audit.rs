@@ -220,7 +220,7 @@ audit_actions! {
     ExpireMemory "archive_memory": Info, Entry;
     /// Removed a memory by a rule.
     DeleteMemory "delete_memory": Notice, Entry;
-    /// Replaced what a memory says by its digest.
+    /// Replaced the text of a memory by its digest.
     RedactMemory "redact_memory": Notice, Entry;
     /// Wrote a section of the outline.
     PutSection "put_section": Info, Entry;

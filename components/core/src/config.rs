@@ -44,7 +44,7 @@ pub struct Config {
     pub packet: PacketConfig,
 }
 
-/// A change of a configuration. What is `None` stays as it is.
+/// A change of a configuration. Members that are `None` stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfigChange {
     /// The largest value of one entry.
@@ -81,7 +81,7 @@ pub struct ConfigChange {
     pub packet: Option<Option<PacketConfigChange>>,
 }
 
-/// A change of how packets are written. What is `None` stays as it is.
+/// A change of the settings of packets. Members that are `None` stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PacketConfigChange {
     /// The depth of a packet whose request names none.

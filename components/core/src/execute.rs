@@ -1,9 +1,9 @@
 //! The entry point of the core: opens the bucket of a scope, decides the command, commits
 //! once.
 //!
-//! Only this module opens buckets and commits; `session` and `project` read. Invariants:
-//! a command commits at most once. After an error nothing has changed, except after
-//! [`Error::InDoubt`], and that [`Error::LeaseExpired`] is not returned again. Only committed changes are logged.
+//! Only this module opens buckets and commits; `session` and `project` read. Invariants: a command
+//! commits at most once. After an error nothing has changed, except after [`Error::InDoubt`], and
+//! that [`Error::LeaseExpired`] is not returned again. Only committed changes are logged.
 
 use crate::{
     Error,

@@ -104,7 +104,7 @@ pub struct Source {
     pub origin: Option<String>,
     /// The parts of the origin, such as a range of lines.
     pub selectors: Vec<String>,
-    /// The digest that the client says the text has.
+    /// The digest of the text, as the client reports it.
     pub digest: Option<String>,
     /// The authority of the source: how far it can be trusted.
     pub authority: Authority,
@@ -118,9 +118,9 @@ impl Item {
     /// # Errors
     ///
     /// [`Error::Malformed`], naming the item and the member, for the first of: an invalid `id`, no
-    /// target, an `importance` out of range, too many selectors, native ids or dependencies, a dependency on or
-    /// a pair with itself, a text over its limit, tokens that cannot belong to the text, a digest
-    /// that has not the form `sha256:` and 64 hexadecimal digits.
+    /// target, an `importance` out of range, too many selectors, native ids or dependencies, a
+    /// dependency on or a pair with itself, a text over its limit, tokens that cannot belong to the
+    /// text, a digest that has not the form `sha256:` and 64 hexadecimal digits.
     ///
     /// A digest that has the form but does not match the text is no error:
     /// [`Item::matches_digest`] reports it.

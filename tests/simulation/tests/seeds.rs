@@ -35,7 +35,8 @@ fn seeds_have_no_failure_and_cover_every_event() {
     for action in actions().filter(|it| !others.contains(&it.name)) {
         assert!(counts.requests.contains_key(action.name), "no request for {}", action.name);
     }
-    // No session uses a tokenizer that may be missing, and no script is long enough to fill a round. `tests/kept.rs` reaches the limits of envelopes.
+    // No session uses a tokenizer that may be missing, and no script is long enough to fill a
+    // round. `tests/kept.rs` reaches the limits of envelopes.
     let never =
         [Code::EnvelopeLimit, Code::PacketLimit, Code::TokenizerUnavailable, Code::RoundFull];
     for code in Code::ALL.iter().filter(|it| !never.contains(it)) {

@@ -165,7 +165,7 @@ pub(super) fn remains(
     (!found.is_empty() && is_shorter).then_some(found)
 }
 
-/// Returns the placeholder of a tool result. `mark` says how often it was repeated.
+/// Returns the placeholder of a tool result. `mark` has the number of repetitions.
 pub(super) fn cleared(item: &Item, call: Option<&str>, mark: Option<&str>) -> Option<String> {
     let text = item.text()?;
     if !is_output(item) || item.tokens.0 < CLEARED_TOKENS_MIN {

@@ -329,8 +329,8 @@ mod tests {
         assert_eq!(found.first(), Some(&pair("Modified: 2.rs", "2:1")));
     }
 
-    /// The first message of a user was taken for the goal. It went into the digest, so the next one
-    /// was the first, and each round added a goal.
+    /// The first message of a user was mistaken for the goal. It went into the digest, so the next
+    /// one was the first, and each round added a goal.
     #[test]
     fn a_goal_is_not_replaced_by_the_next_message() {
         let kind = |it| Kind::Listed(it);

@@ -255,7 +255,7 @@ impl<'a> Label<'a> {
     }
 }
 
-/// Reads the mark at the end of a line, and returns what stands before it.
+/// Reads the mark at the end of a line, and returns the text before it.
 fn seen(line: &str) -> Option<(&str, Seen)> {
     let (before, mark) = line.trim_end().strip_suffix(')')?.rsplit_once(" (checked ")?;
     let (times, unchanged) = mark.split_once('x')?;

@@ -20,7 +20,7 @@ const ALWAYS: u8 = 100;
 const REPETITION: u8 = 5;
 /// The score of an earlier version of a file.
 const EARLIER_VERSION: u8 = 8;
-/// The score of an item that says only what a later one replaced: to keep it would show a stale value.
+/// The score of an item with nothing but replaced facts: to keep it would show a stale value.
 const SUPERSEDED: u8 = 15;
 /// The share of its text that must be replaced, in percent.
 const SUPERSEDED_PERCENT: usize = 70;
@@ -162,7 +162,7 @@ fn rule_of(duplicate: Duplicate) -> (u8, &'static str) {
     }
 }
 
-/// Returns true if later facts replaced all that an item says.
+/// Returns true if later facts replaced all facts of an item.
 fn is_superseded(item: &Item, facts: &[Fact<'_>]) -> bool {
     let length = item.text().map_or(0, |it| it.trim().len());
     let said: usize = facts.iter().map(|it| it.text.len()).sum();

@@ -62,7 +62,7 @@ pub(super) struct Selection<'a> {
     pub(super) members: Vec<Vec<usize>>,
     pub(super) steps: Vec<Step>,
     pub(super) parts: Vec<Option<Part>>,
-    /// For each item whose repetitions are gone, its whole text with a label that says so.
+    /// For each item whose repetitions are gone, its whole text with a label that counts them.
     pub(super) labels: Vec<Option<Part>>,
     /// The items that have a label, or would have one if it saved something.
     pub(super) marked: BTreeSet<usize>,
@@ -378,7 +378,7 @@ impl<'a> Selection<'a> {
         self.add(item, true);
     }
 
-    /// Adds the item as it is chosen to the sums, or subtracts it.
+    /// Adds the item to the sums by its present choice, or subtracts it.
     pub(super) fn add(&mut self, item: usize, is_added: bool) {
         let choice = self.choice(item);
         let part = self.parts.get(item).and_then(Option::as_ref);

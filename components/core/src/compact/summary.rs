@@ -225,7 +225,7 @@ impl<'a> Summary<'a> {
         lines.all(|it| it.is_some()).then_some(first)
     }
 
-    /// Decides what the summary says of a fact: of its statement as a whole, or else of each of its
+    /// Looks for a fact in the summary: for its statement as a whole, or else for each of its
     /// sentences.
     fn verdict(&self, fact: usize, claims: &[Claim], earlier: &[Claim]) -> Verdict {
         let mut verdicts = claims.iter().map(|it| self.of_claim(fact, it, earlier));
@@ -245,7 +245,7 @@ impl<'a> Summary<'a> {
         last.unwrap_or(whole)
     }
 
-    /// Decides what the summary says of a claim.
+    /// Looks for a claim in the summary.
     fn of_claim(&self, fact: usize, claim: &Claim, earlier: &[Claim]) -> Verdict {
         let mut best: Option<(Match, usize)> = None;
         for place in self.candidates(claim) {

@@ -58,7 +58,7 @@ const TIME_WORDS: [&str; 29] = [
 const OWN_WORDS_MAX: u64 = 3;
 /// Words that every text has, so that a short one is not dense because of one name.
 const BASE_WORDS: u64 = 10;
-/// A text with more tokens is rather pasted than said.
+/// A text with more tokens was probably pasted.
 const SAID_TOKENS_MAX: u32 = 1_000;
 /// The least share of what is missing to 100 that the words of a user get, in percent.
 const USER_BONUS_MIN: u64 = 25;

@@ -253,7 +253,7 @@ pub enum Error {
     },
     /// The caller lost sections since its last change. Returned once.
     LeaseExpired {
-        /// The sections, and who owns them now.
+        /// The sections, and their present owners.
         sections: String,
     },
     /// The new section or lease exceeds a limit of the outline.

@@ -86,7 +86,7 @@ pub(super) fn section_too_large(
     }
 }
 
-/// Writes that the caller does not own a section, and who does.
+/// Writes that the caller does not own a section, and its owner.
 pub(super) fn not_owner(
     f: &mut fmt::Formatter<'_>,
     marker: &str,

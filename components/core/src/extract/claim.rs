@@ -49,7 +49,7 @@ const AT_MOST: &[&str] =
     &["most", "maximum", "max", "below", "under", "within", "upto", "fewer", "less"];
 const AT_LEAST: &[&str] =
     &["least", "minimum", "min", "above", "over", "exceed", "exceeds", "more"];
-/// Words that say nothing about the subject, besides those that every reader of words leaves out.
+/// Words that do not describe the subject, besides the stop words of every reader.
 const FILLERS: &[&str] = &[
     "must", "should", "shall", "may", "can", "could", "would", "need", "needs", "any", "all",
     "each", "every", "some", "also", "just", "then", "there", "here", "still", "please", "always",
@@ -118,7 +118,7 @@ pub(crate) struct Token {
     pub(crate) form: String,
     /// Its kind.
     pub(crate) kind: TokenKind,
-    /// Its stem; 0 for a word that says nothing about the subject.
+    /// Its stem; 0 for a word that does not describe the subject.
     pub(crate) stem: Word,
     /// The first byte of the run of characters that it was read from.
     pub(crate) start: usize,
@@ -306,7 +306,7 @@ fn push_number(reader: &mut Reader, lower: &str, to: &mut Vec<Token>) {
     }
 }
 
-/// Returns the stem of a whole token; 0 if it says nothing.
+/// Returns the stem of a whole token; 0 if it does not describe the subject.
 fn stem_of(reader: &mut Reader, token: &str) -> Word {
     let mut words = Vec::new();
     reader.read(token, &mut words);

@@ -96,7 +96,7 @@ pub struct Fact {
     pub severity: Option<Severity>,
     /// Its status.
     pub status: Status,
-    /// The time that is written before it, as it is written.
+    /// The time before it in the text, unchanged.
     pub said_at: Option<String>,
     /// The named author: the label `Agent`, or the name of the speaker.
     pub made_by: Option<String>,

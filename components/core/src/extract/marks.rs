@@ -2,7 +2,7 @@
 
 use super::fact::{Class, Severity};
 
-/// Labels: what stands before a colon at the start of a line or sentence.
+/// Labels: the text before a colon at the start of a line or sentence.
 const LABELS: &[(Class, &[&str])] = &[
     (Class::Decision, &["decision", "decisions", "decided", "final decision"]),
     (

@@ -27,7 +27,7 @@ use crate::{
 const COMPARED_MAX: usize = 32;
 /// Two statements are of one subject if they share this many percent of their words.
 const SHARED_PERCENT: usize = 70;
-/// Verbs that divide a subject from what is said of it.
+/// Verbs that divide a subject from its predicate.
 const VERBS: &[&str] = &[
     " is ", " are ", " has ", " have ", " was ", " must ", " may ", " should ", " will ", " can ",
 ];
@@ -155,7 +155,7 @@ fn candidates(
     found
 }
 
-/// Reads what a fact says, without its labelled parts.
+/// Reads the statement of a fact, without its labelled parts.
 fn statement(reader: &mut Reader, fact: &Fact) -> Statement {
     let first = fact.details.first().and_then(|it| fact.text.find(it.text.as_str()));
     let text = first.filter(|it| *it > 0).and_then(|it| fact.text.get(..it));
@@ -190,7 +190,7 @@ fn statement(reader: &mut Reader, fact: &Fact) -> Statement {
     statement
 }
 
-/// Returns true if `new` says the same as `old` of the same subject, with other values.
+/// Returns true if `new` states other values of the same subject as `old`.
 fn restates(new: &Statement, old: &Statement) -> bool {
     let only =
         |a: &Statement, b: &Statement| a.words.iter().filter(|it| !b.words.contains(it)).count();

@@ -1,6 +1,6 @@
 //! The free texts of a package, and the memories that it names (spec 15.6, 21.4).
 //!
-//! Names, ids, times and other members that the system writes are left out: the reason of a
+//! Names, ids, times and other members that the system writes are left out: the reason for a
 //! redaction may repeat those.
 
 use serde_json::Value;

@@ -83,7 +83,7 @@ pub struct Handoff {
     pub offered_at: Timestamp,
     /// The instant from which it can no longer be accepted.
     pub expires_at: Timestamp,
-    /// The time at which it was accepted or declined, and the party that did so.
+    /// The time when it was accepted or declined, and the party that did so.
     pub settled: Option<(Timestamp, Party)>,
     /// The reason why it was declined.
     pub note: Option<Line>,
@@ -101,7 +101,7 @@ pub struct Handoff {
     pub memory: Option<u64>,
     /// The numbers of the memories in the package.
     pub named: Vec<u64>,
-    /// The reason of the redaction of the package.
+    /// The reason for the redaction of the package.
     pub redacted: Option<Line>,
 }
 

@@ -167,7 +167,8 @@ pub(crate) struct GivenPacket {
 ///
 /// # Errors
 ///
-/// [`Error::Malformed`] if it is no packet, [`Error::PacketAltered`] if it is not what its checksum says.
+/// [`Error::Malformed`] if it is not a packet, [`Error::PacketAltered`] if it does not match its
+/// checksum.
 pub(crate) fn packet(document: &str) -> Result<GivenPacket, Error> {
     let invalid = || {
         Error::malformed(

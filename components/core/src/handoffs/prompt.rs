@@ -136,7 +136,7 @@ impl Passage {
     }
 }
 
-/// Writes a system prompt of `passages` and of what the request says.
+/// Writes a system prompt from `passages` and the texts of the request.
 pub(crate) fn write(
     project: &ProjectId,
     request: &PromptRequest,

@@ -11,8 +11,8 @@ use crate::{
 /// The part of the room that a compaction aims at, in percent: the rest is for the members of JSON.
 const ROOM_PERCENT: u64 = 80;
 
-/// Returns `items` compacted by the share of `kind`, or further to fit `room`. If what must be kept is
-/// over that, the conversation is returned as it is.
+/// Returns `items` compacted by the share of `kind`, or further to fit `room`. If what must be kept
+/// is over that, the conversation is returned unchanged.
 ///
 /// # Errors
 ///

@@ -55,7 +55,7 @@ pub enum Command {
         /// The most decisions.
         limit: u32,
     },
-    /// Replaces what a memory says by its digest, in all its versions.
+    /// Replaces the text of a memory by its digest, in all its versions.
     Redact {
         /// The memory.
         id: MemoryRef,

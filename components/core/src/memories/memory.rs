@@ -92,7 +92,7 @@ pub struct NewMemory {
 pub struct RedactedMemory {
     /// The digest of the memory.
     pub digest: String,
-    /// The reason of the redaction.
+    /// The reason for the redaction.
     pub reason: Line,
 }
 
@@ -117,7 +117,7 @@ pub struct Memory {
     pub status: Option<Status>,
     /// The authority of its source: how far it can be trusted.
     pub authority: Authority,
-    /// False if it counts only for who asks for unverified memories.
+    /// False if it is only shown to callers that ask for unverified memories.
     pub is_verified: bool,
     /// The time when it happened.
     pub at: Timestamp,
@@ -180,7 +180,7 @@ impl NewMemory {
 }
 
 impl Memory {
-    /// Returns a memory with this id and writer that says nothing, to be filled.
+    /// Returns an empty memory with this id and writer, to be filled.
     pub fn blank(id: MemoryId, writer: &Participant) -> Self {
         Self {
             id,
@@ -229,13 +229,13 @@ impl Memory {
         self.expires_at.is_some_and(|it| it <= now)
     }
 
-    /// Returns the text that likeness and warnings are computed from.
+    /// Returns the text that similarity and warnings are computed from.
     pub(crate) fn text(&self) -> String {
         let content = self.content.as_ref().map(Content::text).unwrap_or_default();
         [self.title.as_str(), "\n", &content].concat()
     }
 
-    /// Returns the tokens of what it says.
+    /// Returns the tokens of its text.
     pub fn tokens(&self) -> Tokens {
         let content = self.content.as_ref().map(Content::text).unwrap_or_default();
         approximate(&self.title).plus(approximate(&content))

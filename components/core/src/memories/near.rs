@@ -76,13 +76,13 @@ impl Index {
         self.slots.get(place(number)).copied().unwrap_or_default()
     }
 
-    /// Returns the numbers of memories that say the same, the first first.
+    /// Returns the numbers of memories with the same text, the first one first.
     pub(crate) fn same(&self, near: &Near) -> impl Iterator<Item = u64> {
         let slots = self.slots.iter().enumerate();
         slots.filter(|it| it.1.digest == near.digest).map(|(place, _)| number_at(place))
     }
 
-    /// Returns the numbers of memories that may say nearly the same, the newest first.
+    /// Returns the numbers of memories with possibly similar texts, the newest first.
     pub(crate) fn like(&self, near: &Near) -> impl Iterator<Item = u64> {
         let is_like = |it: &Near| it.digest != 0 && it.sketch.is_like(&near.sketch);
         let places = self.slots.iter().enumerate().rev().filter(move |it| is_like(it.1));

@@ -30,7 +30,7 @@ impl MemoryWarning {
     }
 }
 
-/// Returns the warnings about what a new memory says.
+/// Returns the warnings about the text of a new memory.
 pub(crate) fn on_text(it: &NewMemory) -> Vec<MemoryWarning> {
     let text = [it.title.as_str(), "\n", &it.content.text()].concat();
     let mut warnings = Vec::new();
@@ -52,7 +52,7 @@ pub(crate) fn on_text(it: &NewMemory) -> Vec<MemoryWarning> {
     warnings
 }
 
-/// Returns the warning that a memory says nearly the same as `other`, or is of its subject.
+/// Returns the warning that a memory is nearly equal to `other`, or about its subject.
 pub(crate) fn on_like(other: &Memory, is_repetition: bool, is_recalled: bool) -> MemoryWarning {
     let (id, says) =
         (other.id, if is_repetition { "says nearly the same" } else { "has this subject" });

@@ -69,7 +69,7 @@ fn exists(marker: &Marker, markers: &[&Marker]) -> bool {
     markers.iter().any(|it| *it == marker || it.covers(marker))
 }
 
-/// Returns what can be said about one section with its content.
+/// Returns the findings about one section with its content.
 pub(crate) fn section(
     it: &Section,
     content: &str,
@@ -162,7 +162,7 @@ fn inner_markers(it: &Section, content: &str, add: &mut impl FnMut(Check, &[&str
     }
 }
 
-/// Returns what can be said about all sections, which are in order, with their contents.
+/// Returns the findings about all sections, which are in order, with their contents.
 pub(crate) fn outline(
     sections: &[Section],
     contents: &[String],

@@ -85,7 +85,7 @@ impl FileReference {
 /// A shortcut of the index: where to find what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortcut {
-    /// The need that the place answers.
+    /// The need that the place meets.
     pub need: Line,
     /// The place.
     pub marker: Marker,
@@ -93,7 +93,7 @@ pub struct Shortcut {
     pub label: Option<Line>,
 }
 
-/// A section as it is to be written.
+/// A section to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSection {
     /// Its marker.
@@ -121,7 +121,7 @@ pub struct NewSection {
 pub struct RedactedSection {
     /// The digest of the content.
     pub digest: String,
-    /// The reason of the redaction.
+    /// The reason for the redaction.
     pub reason: String,
 }
 
@@ -144,7 +144,7 @@ pub struct Section {
     pub file: Option<FileReference>,
     /// The other participants that may read it, as patterns.
     pub readers: Vec<String>,
-    /// Why it is not loaded, if its owner said so.
+    /// The reason why it is not loaded, if its owner gave one.
     pub pruned: Option<String>,
     /// The revision that wrote its first version.
     pub created: Revision,
@@ -267,7 +267,7 @@ impl NewSection {
         Ok(())
     }
 
-    /// Returns why the section is no longer loaded, if that is what its content says.
+    /// Returns the reason why the section is no longer loaded, if its content has that mark.
     pub(crate) fn prunes(&self) -> Option<String> {
         let reason = self.content.as_deref()?.trim().strip_prefix(PRUNE)?.trim();
         let own = self.marker.to_string();

@@ -45,7 +45,7 @@ pub enum Command {
     Release(Marker),
     /// Hands the ownership of a section over.
     Transfer(Transfer),
-    /// Returns who owns what, and the coordination state.
+    /// Returns the leases of all sections, and the coordination state.
     Coordination,
     /// Changes the coordination state.
     Coordinate(Box<CoordinationChange>),

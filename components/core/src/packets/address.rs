@@ -44,7 +44,7 @@ impl Address {
         )))
     }
 
-    /// Returns the address as it is written.
+    /// Returns the address as text.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Shared => SHARED,

@@ -105,7 +105,7 @@ impl Secrets<'_> {
         redacted
     }
 
-    /// Redacts texts, and removes those that then say the same.
+    /// Redacts texts, and removes those that are equal then.
     pub(crate) fn list(&self, texts: &mut Vec<String>) -> u32 {
         let redacted = self.all(&mut texts.iter_mut());
         let mut has_mark = false;
@@ -113,7 +113,7 @@ impl Secrets<'_> {
         redacted
     }
 
-    /// Redacts what was reported, and adds up what then says the same.
+    /// Redacts reported texts, and adds up the counts of those that are equal then.
     pub(crate) fn mentions(&self, all: &mut Vec<(String, Mentions)>) -> u32 {
         // They are counted in lower case, with single spaces and without a full stop.
         let values: Vec<String> = self.values.iter().map(|it| normal(it)).collect();

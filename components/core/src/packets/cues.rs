@@ -230,12 +230,12 @@ pub(super) fn proposes(lower: &Lower) -> bool {
     PROPOSALS.is_in(lower)
 }
 
-/// Returns true if a sentence of a model says what it chose.
+/// Returns true if a sentence of a model reports its choice.
 pub(super) fn tells_choice(lower: &Lower) -> bool {
     OWN_CHOICES.is_in(lower)
 }
 
-/// Returns true if a sentence takes back what was said just before: `Hmm, no, the owner.`
+/// Returns true if a sentence takes back the statement just before: `Hmm, no, the owner.`
 pub(super) fn retracts(lower: &Lower) -> bool {
     // `Hmm, no, …` and `Hmm no …`
     let plain = lower.text.replace([',', '.', '…'], "");
@@ -247,7 +247,7 @@ pub(super) fn asks_to_do(lower: &Lower) -> bool {
     REQUESTS.at(&lower.text) > 0
 }
 
-/// Returns true if a sentence points at what was said before: `Keep those three.`
+/// Returns true if a sentence refers to an earlier statement: `Keep those three.`
 pub(super) fn points_back(lower: &Lower) -> bool {
     POINTERS.is_in(lower)
 }

@@ -104,7 +104,7 @@ fn element(it: &Statement) -> Value {
     object(members)
 }
 
-/// Adds who made a decision, and what was merged into it.
+/// Adds the author of a decision, and the decisions merged into it.
 pub(super) fn add_decision(members: &mut Named, it: &Statement) {
     add(members, "made_by", it.made_by.map(MadeBy::as_str));
     if !it.merged_from.is_empty() {

@@ -242,7 +242,7 @@ pub(super) fn changelog(previous: Option<&Packet>, packet: &Packet) -> Vec<Chang
 }
 
 impl Packet {
-    /// Counts the packet in each form. The sizes stand in the document, so they are counted until
+    /// Counts the packet in each form. The document contains its sizes, so they are counted until
     /// they agree.
     pub(super) fn count(
         &mut self,

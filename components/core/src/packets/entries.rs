@@ -74,7 +74,7 @@ pub(crate) fn read(task: &str, sources: &Sources) -> Vec<Statement> {
     all
 }
 
-/// Returns what the name of a key or of a member says about its value.
+/// Returns the part that the name of a key or of a member implies for its value.
 pub(crate) fn part_of(name: &str) -> Option<Part> {
     NAMES.iter().find(|(part, _)| name.contains(part)).map(|it| it.1)
 }
@@ -98,7 +98,7 @@ fn entry(entry: &EntrySource, all: &mut Vec<Statement>) {
     all.truncate(before.saturating_add(STATEMENTS_MAX));
 }
 
-/// Reads the state of a round: the names of its members say what their values are.
+/// Reads the state of a round: the names of its members imply the parts of their values.
 fn state(state: &StateSource, all: &mut Vec<Statement>) {
     let Ok(document) = serde_json::from_str::<Value>(&state.document) else { return };
     let before = all.len();
@@ -134,8 +134,8 @@ struct Found {
 }
 
 impl Found {
-    /// Reads a JSON value. The members of an object say what their values are, if their names are
-    /// known; else each is a statement with its name.
+    /// Reads a JSON value. The names of an object's members imply the parts of their values, if
+    /// they are known; else each is a statement with its name.
     fn value(&self, part: Option<Part>, value: &Value, all: &mut Vec<Statement>) {
         match value {
             Value::String(it) => {

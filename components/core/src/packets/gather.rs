@@ -61,7 +61,7 @@ pub(super) fn gather(recipe: &Recipe, sources: &Sources) -> Gathered {
     order(recipe, all, &scores, &reasons)
 }
 
-/// Leaves out what another candidate says, too.
+/// Leaves out candidates that repeat another one.
 fn leave_repetitions(all: &[Statement], reasons: &mut [Left]) {
     let compared: Vec<usize> = (0..all.len())
         .filter(|it| {

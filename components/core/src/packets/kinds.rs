@@ -171,7 +171,7 @@ impl Part {
 }
 
 impl MadeBy {
-    /// Returns who makes the decisions of a participant in this role.
+    /// Returns the author of the decisions of a participant in this role.
     pub fn role(role: Role) -> Self {
         match role {
             Role::Orchestrator => Self::Orchestrator,
@@ -180,7 +180,7 @@ impl MadeBy {
         }
     }
 
-    /// Returns who speaks with this authority in the conversation of an orchestrator.
+    /// Returns the author of decisions with this authority in the conversation of an orchestrator.
     pub fn authority(authority: Authority) -> Self {
         match authority {
             Authority::User | Authority::Operator => Self::User,

@@ -35,7 +35,7 @@ fn facts(facts: &[Given], by: &Participant) -> Vec<Statement> {
     all
 }
 
-/// Returns a file with its summary: its text if it is short, else its first lines that say something.
+/// Returns a file with its summary: its text if it is short, else its first meaningful lines.
 fn file(file: &File) -> Statement {
     let origin = Origin::File { path: file.path.clone() };
     let source =
@@ -46,7 +46,7 @@ fn file(file: &File) -> Statement {
     it
 }
 
-/// Returns the part of a file's text that says what is in it, in one line.
+/// Returns the part of a file's text that describes it, in one line.
 fn summary(text: &str) -> &str {
     let is_sign =
         |c: char| c.is_whitespace() || matches!(c, '/' | '*' | '#' | '!' | '-' | '"' | '\'' | '<');

@@ -100,8 +100,8 @@ fn read(reader: &mut Reader, generic: &[Word], text: &str) -> Said {
 }
 
 /// Returns true if an earlier decision and a later one are of one subject: they name the same
-/// subject before a colon, or are alike, and only one of them has words that the other has not. `Use UTC for invoices` and `Use UTC for orders`
-/// have such words on both sides.
+/// subject before a colon, or are alike, and only one of them has words that the other has not.
+/// `Use UTC for invoices` and `Use UTC for orders` have such words on both sides.
 fn is_of_subject(earlier: &Said, later: &Said, likeness: impl Fn() -> Score) -> bool {
     if !earlier.subject.is_empty() && earlier.subject == later.subject {
         return true;

@@ -202,7 +202,7 @@ pub(super) fn read<T>(document: &Value, read: impl FnOnce(Place<'_>) -> T) -> Re
     wrong.into_inner().map_or(Ok(it), Err)
 }
 
-/// A value of a document, and where it stands.
+/// A value of a document, and its place.
 #[derive(Clone)]
 pub(super) struct Place<'a> {
     value: &'a Value,

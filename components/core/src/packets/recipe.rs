@@ -59,7 +59,7 @@ pub struct Recipe {
 
 impl Recipe {
     /// Reads the conversation and the files of a request, which [`GeneratePacket::check`] accepted.
-    /// `by` is who asks.
+    /// `by` is the caller.
     pub fn new(request: &GeneratePacket, config: &PacketConfig, by: &Participant) -> Self {
         let depth = request.depth.unwrap_or(config.default_depth);
         let files = request.files.iter().map(|it| approximate(&it.text));
@@ -150,7 +150,8 @@ fn read_statement(it: &Place<'_>) -> Statement {
     statement
 }
 
-/// Returns the statements that fit a recipe: what was given first, then what was said last.
+/// Returns the statements that fit a recipe: first those that were given, then the latest of the
+/// conversation.
 fn bounded(all: Vec<Statement>) -> Vec<Statement> {
     let bytes = |it: &Statement| {
         let detail = it.detail.as_deref().map_or(0, str::len);

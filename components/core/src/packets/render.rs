@@ -68,7 +68,7 @@ impl Packet {
         format!("{fence}\n{body}{fence}\n")
     }
 
-    /// Returns what stands within the fence.
+    /// Returns the text within the fence.
     fn body(&self) -> String {
         let mut body = String::new();
         let mut part = Part::Goal;
@@ -93,7 +93,7 @@ impl Packet {
     }
 }
 
-/// Writes a statement: who said it, what, and why.
+/// Writes a statement: its author, its text, and the reason.
 fn one(it: &Statement, creator: &str) -> String {
     let said = source_tag(&it.source, creator);
     let by = match it.made_by {
@@ -125,8 +125,8 @@ pub(super) fn title(part: Part) -> &'static str {
     }
 }
 
-/// Returns who said something, unless the creator of the packet did: a person or the operator by
-/// that name, else the writer, and the authority if the writer does not imply it.
+/// Returns the author of a statement, unless it is the creator of the packet: a person or the
+/// operator by that name, else the writer, and the authority if the writer does not imply it.
 pub(super) fn source_tag(source: &Source, creator: &str) -> String {
     let by = source.by.as_deref().unwrap_or_default();
     match (source.authority, by) {

@@ -25,7 +25,7 @@ const NUMERALS: [&str; 23] = [
     "fifteen", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
     "hundred", "thousand", "half",
 ];
-/// A correction may leave out the subject of something said this many items before.
+/// A correction may leave out its subject if that was mentioned at most this many items before.
 const NEAR: usize = 3;
 /// A correction with more words than this names its subject itself.
 const SUBJECTLESS_MAX: usize = 3;
@@ -41,7 +41,7 @@ pub(super) const GENERIC: &str = "use using let go make do done set keep put wan
     may might have has be is are was were than rather more less most least at by for from in into \
     of on onto to with without and or but so then";
 
-/// A statement, and what it says.
+/// A statement, and its parsed content.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "five questions with independent answers")]
 pub(super) struct Said {
@@ -240,7 +240,7 @@ fn rest(text: &str, values: &[Value], later: &Said, reader: &mut Reader) -> Opti
     }
 }
 
-/// Returns what a text says before the first of the values: the subject of a correction.
+/// Returns the text before the first of the values: the subject of a correction.
 fn lead(text: &str, values: &[Value]) -> Option<String> {
     let lead = text.get(..places(text, values).first()?.start)?.trim();
     (lead.split_whitespace().count() >= REST_WORDS_MIN).then(|| lead.to_owned())

@@ -253,8 +253,8 @@ impl Reading<'_> {
         self.push(it, message);
     }
 
-    /// Replaces what the message said just before, with the question it answers. Returns false if it
-    /// said nothing.
+    /// Replaces the last statement of the message, with the question it answers. Returns false if
+    /// it has no statement.
     fn retract(&mut self, message: &Message<'_>, sentence: &Sentence<'_>) -> bool {
         let said = self.found.last_mut().filter(|it| it.is_user && it.place.0 == message.item);
         let Some(before) = said else { return false };
@@ -407,7 +407,7 @@ impl Reading<'_> {
         end
     }
 
-    /// Reads a message of a model: labelled facts, marked sentences, what it says that it chose.
+    /// Reads a message of a model: labelled facts, marked sentences, and the choices it reports.
     fn of_model(&mut self, message: &Message<'_>, nth: usize) {
         let texts = message.sentences.iter().map(|it| it.text.to_owned()).collect();
         self.last_of_model = Some((nth, texts));

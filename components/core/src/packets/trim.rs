@@ -323,7 +323,7 @@ pub(super) fn shown(it: &Statement, detail: Detail) -> &str {
     }
 }
 
-/// Returns the word that says most: the first name or number, else the longest word.
+/// Returns the most specific word: the first name or number, else the longest word.
 fn tag(text: &str) -> &str {
     let is_inner = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
     let words = text

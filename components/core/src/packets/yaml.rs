@@ -55,7 +55,7 @@ const ORDER: [&str; 43] = [
     "checksum",
     "token_count",
 ];
-/// Words that readers of YAML take for a value that is no string.
+/// Words that readers of YAML parse as a value other than a string.
 const SPECIAL: [&str; 11] =
     ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "inf", "nan"];
 
@@ -125,7 +125,8 @@ fn write_scalar(value: &Value, to: &mut String) {
     }
 }
 
-/// Writes a string between quotation marks. Characters that YAML does not print, or takes for line breaks, are escaped.
+/// Writes a string between quotation marks. Characters that YAML does not print, or treats as line
+/// breaks, are escaped.
 fn write_quoted(it: &str, to: &mut String) {
     for c in text_of(&Value::String(it.to_owned())).chars() {
         match c {
@@ -142,7 +143,7 @@ fn write_quoted(it: &str, to: &mut String) {
     }
 }
 
-/// Returns true for a string that every reader takes for a string.
+/// Returns true for a text that every reader parses as a string.
 fn is_plain(it: &str) -> bool {
     let is_inner = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/');
     it.bytes().next().is_some_and(|it| it.is_ascii_alphabetic())

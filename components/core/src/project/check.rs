@@ -188,7 +188,7 @@ fn check_sketches(memories: &[Memory], last: u64, stored: &[Row]) -> Result<(), 
     Ok(())
 }
 
-/// Checks that links of memories that exist are there both ways, and lead to no circle.
+/// Checks that the links between existing memories are mutual and have no cycle.
 fn check_links(memories: &[Memory]) -> Result<(), Error> {
     let find = |number: u64| memories.iter().find(|it| it.number() == number);
     for it in memories {

@@ -215,7 +215,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         Ok(counted)
     }
 
-    /// Makes a memory unfindable by what it says.
+    /// Removes the digest and the sketch of a memory, so that it no longer counts as repeated.
     pub(super) fn forget(&mut self, number: u64) -> Result<(), Error> {
         self.near()?.set(number, None);
         Ok(())
@@ -271,7 +271,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         self.changes.push(Change::Put(row, bytes));
     }
 
-    /// Adds an event about a section, with a line that says more; none when it is empty.
+    /// Adds an event about a section, with a line of details; without details if the line is empty.
     pub(super) fn section_event(
         &mut self,
         action: AuditAction,

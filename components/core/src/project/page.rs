@@ -59,7 +59,7 @@ pub(super) fn digest(it: &PortableProject) -> Result<[u8; 16], Error> {
     ))
 }
 
-/// Rejects a page that no project can have exported, as far as it says so itself.
+/// Rejects a page that no project can have exported, as far as the page alone shows that.
 ///
 /// # Errors
 ///

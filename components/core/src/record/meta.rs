@@ -36,8 +36,8 @@ pub(crate) struct Meta {
     pub(crate) is_archived: bool,
     /// The incarnation: it differs for each session that ever had this id.
     pub(crate) incarnation: u64,
-    /// The first revision that a reader can go on from: that of its creation or import, or
-    /// a later one since an update of the configuration. Earlier changes are not in the feed.
+    /// The first revision that a reader can continue from: that of its creation or import, or a
+    /// later one since an update of the configuration. Earlier changes are not in the feed.
     pub(crate) first_revision: Revision,
     /// The credential epoch: the time of its creation in milliseconds, plus one for each
     /// revocation.

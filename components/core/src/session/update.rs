@@ -42,8 +42,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         draft.commit(Reply::Session(Box::new(info)), None)
     }
 
-    /// Returns the first revision that a reader can go on from after the commit of
-    /// `revision`.
+    /// Returns the first revision that a reader can continue from after the commit of `revision`.
     ///
     /// With other access rules the feed begins anew. It would show under the new rules what
     /// the earlier ones hid, and readers must list the keys again to see which they now

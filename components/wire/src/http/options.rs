@@ -53,7 +53,8 @@ pub enum Consistency {
 
 impl Options {
     /// Creates the defaults: [`RateLimit::default`], request ids that start with 0, linearizable
-    /// sessions, reachable by everyone under any name but by no other web page, no sockets, kept between requests.
+    /// sessions, reachable by everyone under any name but by no other web page, no sockets, kept
+    /// between requests.
     pub fn new(keys: Keys) -> Self {
         Self {
             keys,

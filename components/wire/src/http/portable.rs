@@ -1,4 +1,5 @@
-//! Export and import of sessions as documents, and import of projects. The tool defines and validates the documents.
+//! Export and import of sessions as documents, and import of projects. The tool defines and
+//! validates the documents.
 
 use std::borrow::Cow;
 

@@ -98,8 +98,8 @@ impl ActionRoute {
 /// below it.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
 
-/// Longest document of a session, or of a page of a project, in bytes: enough for a session of the usual limits with all its history
-/// and snapshots.
+/// Longest document of a session, or of a page of a project, in bytes: enough for a session of the
+/// usual limits with all its history and snapshots.
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Longest body of a request with many texts, in bytes: 2 MiB, for the actions of the context

@@ -33,7 +33,7 @@ pub struct Block {
     pub segment: Segment,
     /// Its size.
     pub tokens: Tokens,
-    /// The digest of its text, with what stands before and after it.
+    /// The digest of its text, with the text before and after it.
     pub digest: String,
     /// The text before its text.
     pub before: String,
@@ -110,7 +110,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Returns what stands above and below the text of an item.
+    /// Returns the text above and below the text of an item.
     fn around(&self, item: &Item) -> (String, String) {
         let rules = self.request.rules;
         let heading = if rules.format == Format::Text { "" } else { "### " };
@@ -193,7 +193,7 @@ fn is_one_line(item: &Item, text: &str) -> bool {
     Segment::of(&item.kind) == Segment::Turns && !text.is_empty() && !text.contains(breaks)
 }
 
-/// Returns what stands before the text of an item on one line: its id, and what is not the same for
+/// Returns the text before the text of an item on one line: its id, and what is not the same for
 /// most turns.
 fn line_head(item: &Item) -> String {
     let kind = (item.kind != Kind::Listed(ListedKind::SessionHistory)).then(|| item.kind.as_str());

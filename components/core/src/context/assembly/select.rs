@@ -19,8 +19,8 @@ use crate::{
     tokens::Tokens,
 };
 
-/// The share of the free budget, in percent, that the best candidates fill which must be selected: if
-/// one of them does not fit beside what was selected before, everything is selected anew.
+/// The share of the free budget, in percent, that the best candidates fill which must be selected:
+/// if one of them does not fit beside the previous selection, everything is selected anew.
 const ESSENTIAL_PERCENT: u64 = 50;
 /// The share of the free budget, in percent, that a new selection fills. The rest is for what the
 /// next assemblies add.

@@ -48,7 +48,7 @@ pub(super) struct Candidate {
     pub(super) text: String,
     /// Its labelled parts: label and text.
     pub(super) details: Vec<(String, String)>,
-    /// A tag that says more than its kind.
+    /// A tag that is more specific than its kind.
     pub(super) tag: Option<String>,
     pub(super) severity: Option<Severity>,
     pub(super) is_by_user: bool,
@@ -97,7 +97,7 @@ fn tag_of(class: Class) -> Option<&'static str> {
     })
 }
 
-/// Returns what the material and the conversation say, in their order.
+/// Returns the statements of the material and of the conversation, in their order.
 pub(super) fn gather(material: &Material<'_>, conversation: &[Item]) -> Vec<Candidate> {
     let mut all = Vec::new();
     let Sources { entries, state, missing, .. } = &material.sources;

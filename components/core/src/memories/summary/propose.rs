@@ -66,15 +66,15 @@ impl Proposal {
         self.memory.content.kind()
     }
 
-    /// Returns where its words stand.
+    /// Returns the place of its words.
     pub(super) fn place(&self) -> &str {
         self.memory.source.as_ref().map_or("", |it| it.place.as_str())
     }
 }
 
-/// Returns the proposals in the order of the summary: decisions, issues, the state, learnings, of each
-/// the most important first. What was said twice is proposed once. `end` is when the session was last
-/// changed: nothing was said later.
+/// Returns the proposals in the order of the summary: decisions, issues, the state, learnings, of
+/// each the most important first. Repeated statements are proposed once. `end` is the time of the
+/// session's last change: no statement is later.
 pub(super) fn propose(found: &[Candidate], end: Timestamp) -> Vec<Proposal> {
     let mut architecture = Architecture::new();
     let mut all: Vec<Proposal> = Vec::new();

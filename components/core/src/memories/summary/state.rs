@@ -5,7 +5,7 @@ use crate::{extract::Class, text::lower};
 
 /// The most files of each list.
 const FILES_MAX: usize = 50;
-/// The most lines of what is said about progress.
+/// The most lines of statements about progress.
 const TASK_LINES_MAX: usize = 8;
 /// The tag of what is to be done next.
 pub(super) const NEXT: &str = "next";
@@ -27,7 +27,7 @@ impl Files {
 /// The state of the work, as the conversation reports it.
 #[derive(Debug)]
 pub(super) struct State {
-    /// The first goal, else the first that is said about progress: it names the source.
+    /// The first goal, else the first statement about progress: it names the source.
     pub(super) first: Candidate,
     /// The task, and the statements about progress.
     pub(super) task: String,

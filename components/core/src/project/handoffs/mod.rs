@@ -40,7 +40,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         }
     }
 
-    /// Rejects the operator, who owns no work.
+    /// Rejects the operator, which owns no work.
     fn require_worker(&self) -> Result<Party, Error> {
         if self.caller.participant.role() == Role::Admin {
             return Err(Error::Forbidden {

@@ -162,7 +162,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         Ok(None)
     }
 
-    /// Returns the warning that another memory says nearly the same, or is of the same subject.
+    /// Returns the warning that another memory is nearly equal, or about the same subject.
     fn like(
         &self,
         draft: &mut Draft<'_, B>,

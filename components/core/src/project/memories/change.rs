@@ -188,7 +188,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         draft.commit(crate::reply::Reply::Memories(Reply::Redacted { id, digests }))
     }
 
-    /// Rejects a reason that repeats what a memory says, in any version.
+    /// Rejects a reason that repeats the text of a memory, in any version.
     pub(in crate::project) fn check_words(
         &self,
         memory: &Memory,
@@ -198,7 +198,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         versions.iter().chain([memory]).try_for_each(|it| check_reason_of(reason, it))
     }
 
-    /// Redacts a memory in all its versions, within a draft. Returns the digests of what they said.
+    /// Redacts a memory in all its versions, within a draft. Returns the digests of their texts.
     pub(in crate::project) fn redact_words(
         &self,
         draft: &mut Draft<'_, B>,

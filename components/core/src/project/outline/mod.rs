@@ -78,7 +78,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         draft.commit(crate::reply::Reply::Outline(reply))
     }
 
-    /// Rejects the operator, who owns no section.
+    /// Rejects the operator, which owns no section.
     fn require_writer(&self) -> Result<(), Error> {
         if self.caller.participant.role() == Role::Admin {
             return Err(Error::Forbidden {
@@ -89,7 +89,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         Ok(())
     }
 
-    /// Creates the error for who lost sections.
+    /// Creates the error for a caller that lost sections.
     fn lease_expired(&self, lost: &[Marker], tenures: &Tenures) -> Error {
         let describe = |it: &Marker| {
             let owner = tenures.live(it, self.now).map(|it| it.owner.text());

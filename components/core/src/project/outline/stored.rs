@@ -81,7 +81,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         self.section_version(&it.marker, it.version).map(|it| it.content)
     }
 
-    /// Returns who owns the sections.
+    /// Returns the ownership of the sections.
     pub(in crate::project) fn tenures(&self) -> Result<Tenures, Error> {
         let mut all = Vec::new();
         for (row, bytes) in self.bucket.scan(TENURES, None, u32::MAX)? {
