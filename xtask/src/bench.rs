@@ -1,7 +1,8 @@
-//! `cargo xtask bench`: builds what is measured, optimized, and becomes the benchmark.
+//! `cargo xtask bench`: builds the measured programs, optimized, and replaces this process by the
+//! benchmark.
 //!
-//! The Worker is compared with what others offer, which comes from npm and is bundled by
-//! the benchmark, each for a run.
+//! The Worker is compared with similar packages from npm, which the benchmark bundles, each for a
+//! run.
 
 use std::ffi::OsString;
 

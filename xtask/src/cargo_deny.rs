@@ -1,7 +1,7 @@
-//! cargo-deny: licences, banned crates and sources of all that is built.
+//! cargo-deny: licences, banned crates and sources of all dependencies.
 //!
-//! The advisory database is fetched over the network from a place that is not a
-//! crate registry; it is asked on request only, and what was left out is said.
+//! The advisory database is fetched over the network from a place that is not a crate registry; it
+//! is used on request only, and a message reports what was left out.
 
 use std::process::Command;
 

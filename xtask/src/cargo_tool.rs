@@ -1,5 +1,5 @@
-//! Subcommands of cargo that are no part of it: brings each, of exactly one version,
-//! into the cache folder.
+//! Subcommands that are not a part of cargo: installs each, in exactly one version, into the cache
+//! folder.
 
 use std::{path::PathBuf, process::Command};
 

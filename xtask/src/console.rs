@@ -24,7 +24,7 @@ pub(crate) fn step(text: &str) {
     eprintln!("{BOLD}{text}{BOLD:#}");
 }
 
-/// Prints what another program said, as it said it.
+/// Prints the output of another program unchanged.
 pub(crate) fn text(text: &str) {
     eprint!("{text}");
 }
@@ -75,7 +75,7 @@ pub(crate) fn row(name: &str, outcome: Outcome, took: Duration) {
     eprintln!("{name:<8}{style}{word:<8}{style:#}{:>12}", seconds(took).to_string());
 }
 
-/// Returns how long something took, as people say it.
+/// Returns a duration as text.
 pub(crate) fn seconds(duration: Duration) -> impl fmt::Display {
     let (minutes, seconds) = (duration.as_secs() / 60, duration.as_secs() % 60);
     if minutes == 0 {

@@ -1,12 +1,12 @@
-//! `cargo xtask fuzz`: lets libFuzzer look for what breaks the claims of `tests/fuzz`.
+//! `cargo xtask fuzz`: searches with libFuzzer for inputs that break the claims of `tests/fuzz`.
 //!
-//! The targets are built by cargo-fuzz on the stable toolchain, without a sanitizer:
-//! no code of ours is unsafe, and what is claimed are answers. Inputs to begin with are
-//! made by the targets themselves, from the cases of the conformance suite; what was
-//! found to reach more is kept in the target folder, from run to run.
+//! The targets are built by cargo-fuzz on the stable toolchain, without a sanitizer: no code of
+//! ours is unsafe, and what is claimed are answers. Inputs to begin with are made by the targets
+//! themselves, from the cases of the conformance suite; inputs that reach new code are kept in the
+//! target folder, from run to run.
 //!
-//! Not here: what is claimed, and how an input is read (`tests/fuzz`); what libFuzzer
-//! prints ([`report`]).
+//! Not here: the claims, and the parsing of an input (`tests/fuzz`); the output of libFuzzer
+//! ([`report`]).
 
 mod report;
 

@@ -1,9 +1,8 @@
 //! Builds the example `examples/cloudflare-jco`: the component as jco transpiles it,
 //! in a Worker of JavaScript.
 //!
-//! jco and esbuild come from npm, each of exactly one version. How they are called
-//! stands in the example's own `build.mjs`, so that it is built here as its readers
-//! build it.
+//! jco and esbuild come from npm, each of exactly one version. The example's own `build.mjs` calls
+//! them, so that it is built here as its readers build it.
 
 use std::{fs, path::PathBuf, process::Command};
 

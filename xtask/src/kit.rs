@@ -1,4 +1,4 @@
-//! Compaction as others use it: a kit of `PyPI` measures the built command line
+//! Compaction as third parties use it: a kit of `PyPI` measures the built command line
 //! (`tests/compaction`), and the examples in Python and Node compact a transcript in their own
 //! process, with the component without imports.
 

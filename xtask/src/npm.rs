@@ -20,7 +20,7 @@ use crate::{
     workspace::{self, Workspace},
 };
 
-/// A folder of the repository that says what to bring.
+/// A folder of the repository that lists the packages to install.
 #[derive(Debug)]
 pub(crate) struct Pins {
     /// From the root.
@@ -35,12 +35,13 @@ pub(crate) struct Pins {
 const NODE: Pins = Pins { folder: "xtask/node", name: "node", about: "Node (once, 120 MB)" };
 
 impl Pins {
-    /// Makes sure that the packages are there, and returns their folder.
+    /// Makes sure that the packages are installed, and returns their folder.
     pub(crate) fn ensure(&self, workspace: &Workspace) -> Result<PathBuf> {
         self.install(workspace, &[])
     }
 
-    /// As [`Pins::ensure`], without what stands among the `devDependencies`.
+    /// Makes sure that the packages are installed, as [`Pins::ensure`] does, but without the
+    /// `devDependencies`.
     pub(crate) fn ensure_without_dev(&self, workspace: &Workspace) -> Result<PathBuf> {
         self.install(workspace, &["--omit=dev"])
     }

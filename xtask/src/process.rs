@@ -30,8 +30,7 @@ pub(crate) fn cargo(directory: &Path) -> Command {
     command
 }
 
-/// Shows and runs `command`, and says how long it took; its output goes where
-/// ours goes.
+/// Shows and runs `command`, and prints its duration; its output goes where ours goes.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     console::command(&line(command));
     let started = Instant::now();

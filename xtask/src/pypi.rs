@@ -20,7 +20,7 @@ use crate::{
 /// The least version of Python the packages are pinned for.
 const PYTHON_MIN: (u32, u32) = (3, 11);
 
-/// A folder of the repository that says what to bring.
+/// A folder of the repository that lists the packages to install.
 #[derive(Debug)]
 pub(crate) struct Pins {
     /// From the root.
@@ -34,7 +34,7 @@ pub(crate) struct Pins {
 }
 
 impl Pins {
-    /// Makes sure that the packages are there, and returns Python and their folder.
+    /// Makes sure that the packages are installed, and returns Python and their folder.
     pub(crate) fn ensure(&self, workspace: &Workspace) -> Result<(PathBuf, PathBuf)> {
         let (major, minor) = PYTHON_MIN;
         let does = self.does;

@@ -1,8 +1,7 @@
-//! Compiles a crate of this repository to a wasm module, and what is done with
-//! what comes out: looking for paths of this machine, measuring it, and writing it.
+//! Compiles a crate of this repository to a wasm module. Then searches it for paths of this
+//! machine, measures it, and writes it.
 //!
-//! Not here: what a module is wrapped into; that is [`crate::wrap`] and
-//! [`crate::worker`].
+//! Not here: the wrapping of a module, see [`crate::wrap`] and [`crate::worker`].
 
 use std::{
     fs,
@@ -103,7 +102,7 @@ impl Module {
     }
 }
 
-/// Returns whether the path `folder` stands in `bytes`.
+/// Returns whether `bytes` contain the path `folder`.
 fn names(bytes: &[u8], folder: &Path) -> bool {
     let folder = folder.as_os_str().as_encoded_bytes();
     bytes.windows(folder.len()).any(|window| window == folder)
@@ -133,7 +132,7 @@ pub(crate) fn gzipped_len(bytes: &[u8]) -> Result<usize> {
     Ok(encoder.finish()?.len())
 }
 
-/// Returns a number of bytes, as people say it.
+/// Returns a number of bytes as text.
 pub(crate) fn kilobytes(bytes: usize) -> Result<String> {
     Ok(format!("{:.1} KB", f64::from(u32::try_from(bytes)?) / 1024.0))
 }

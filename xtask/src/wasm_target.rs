@@ -1,4 +1,4 @@
-//! The WebAssembly targets: finds them, or brings them.
+//! The WebAssembly targets: finds them, or installs them.
 //!
 //! Three ways, the first that works: the Rust in use has the target; rustup adds
 //! it, unless the machine's owner forbade rustup to install by itself

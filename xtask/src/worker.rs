@@ -45,7 +45,7 @@ const BINDGEN: &str = "shared-context-bindgen";
 /// The files of the Worker, in its folder `build`.
 pub(crate) const FILES: [&str; 2] = ["worker.mjs", WASM];
 const WASM: &str = "shared_context.wasm";
-/// Cloudflare takes 3 MB compressed of who pays nothing; ours stays far below.
+/// Cloudflare's free plan accepts 3 MB compressed; ours stays far below.
 const GZIPPED_BYTES_MAX: usize = 1_553_000;
 
 /// Builds the Worker into `hosts/cloudflare/build`.

@@ -1,8 +1,8 @@
-//! `cargo xtask workers`: what tests the Worker under the real workerd.
+//! `cargo xtask workers`: the tests of the Worker under the real workerd.
 //!
-//! The tests are in `tests/workers`, in the targets `workerd` and `jco` of the
-//! conformance suite, and in `tests/mcp`; they get here the paths of workerd and the
-//! Worker are. That wrangler would deploy the Worker is shown without the network.
+//! The tests are in `tests/workers`, in the targets `workerd` and `jco` of the conformance suite,
+//! and in `tests/mcp`; they get the paths of workerd and the Worker here. A dry run of wrangler
+//! shows that it would deploy the Worker, without the network.
 
 use std::{ffi::OsString, fs, path::PathBuf, process::Command};
 

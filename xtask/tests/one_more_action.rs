@@ -140,7 +140,7 @@ fn written() -> PathBuf {
     copy
 }
 
-/// Returns a workspace of core, codec and wire as they are.
+/// Returns a workspace with unchanged copies of core, codec and wire.
 fn copied() -> PathBuf {
     let copy = root().join("target/one-more-action");
     drop(fs::remove_dir_all(&copy));
@@ -171,7 +171,7 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Puts `lines` in front of the first place where `before` stands.
+/// Inserts `lines` before the first occurrence of `before`.
 fn edit(copy: &Path, path: &str, before: &str, lines: &str) {
     let file = copy.join(path);
     let text = fs::read_to_string(&file).unwrap();

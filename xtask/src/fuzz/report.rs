@@ -62,7 +62,7 @@ impl Report {
     }
 }
 
-/// Returns what was said when something went wrong: from the panic on, or libFuzzer's word.
+/// Returns the message of a failure: the output from the panic on, or libFuzzer's message.
 fn said(printed: &str) -> String {
     let is_first = |line: &&str| line.contains("panicked at") || line.contains("ERROR: libFuzzer");
     let mut lines = printed.lines().skip_while(|line| !is_first(line));

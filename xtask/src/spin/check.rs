@@ -1,4 +1,4 @@
-//! `cargo xtask spin`: what tests the Spin application.
+//! `cargo xtask spin`: the tests of the Spin application.
 //!
 //! The tests are in `tests/spin`, in the targets `spin…` of the conformance suite, and in
 //! `tests/mcp`; they get the paths of the application and the example here. They run on

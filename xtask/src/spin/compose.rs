@@ -1,10 +1,11 @@
-//! Joins components: what one imports of this project's interfaces, another exports.
+//! Joins components: each import of an interface of this project is satisfied by the export of
+//! another component.
 //!
-//! An instance of what was joined has one instance of each part. So the storage that
-//! the front asks is the one that the component writes to. What is left to import is
-//! the platform's; the same import of several parts is one.
+//! An instance of the result has one instance of each part. So the front reads the storage that the
+//! component writes to. The remaining imports are the platform's; equal imports of several parts
+//! become one.
 //!
-//! Invariant: nothing that was joined imports an interface of this project.
+//! Invariant: the result imports no interface of this project.
 
 use anyhow::{Context, Result, bail};
 use wac_graph::{

@@ -1,10 +1,10 @@
 //! `hosts/spin/.env`: the secrets of the application on this machine, which Spin gives it
 //! when it is started in that folder.
 //!
-//! Elsewhere they are set as the platform sets variables of an application; the
-//! environment comes before the file here too.
+//! Elsewhere they are set as variables of the application on its platform. The environment takes
+//! precedence over the file here too.
 //!
-//! Invariant: what stands in the file stays.
+//! Invariant: existing lines of the file are never changed.
 
 use std::{fs, path::Path};
 

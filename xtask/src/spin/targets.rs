@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::spin::stubs::{Stubs, root};
 
-    /// Returns what is said of a component of the only world in `text`.
+    /// Returns the message about a component of the only world in `text`.
     fn check(text: &str, role: Role) -> Result<String, String> {
         let targets = Targets::read(&root()).unwrap();
         let component = Stubs::of(&targets.resolve, targets.package).component_of(text);

@@ -1,7 +1,7 @@
 //! Every error code has a page in docs/errors, and every page a code.
 //!
-//! The codes stand in the sources, as texts in capitals. What a page says is not
-//! checked here: a test of the codec compares the examples.
+//! The codes are in the sources, as texts in capitals. The content of a page is not checked here: a
+//! test of the codec compares the examples.
 
 use std::collections::BTreeMap;
 

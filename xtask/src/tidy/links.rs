@@ -1,5 +1,5 @@
-//! Links in Markdown lead somewhere: those to files of this repository. What the
-//! web holds is not asked, and code is not read.
+//! Checks the links of Markdown files to files of this repository. Links to the web are not
+//! checked, and code is not read.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: the rules of this repository that no compiler checks.
 //!
-//! One file per kind of rule; each rule is a function from texts to findings and
-//! reads no file itself. A finding names file and line and says what to do.
+//! One file per kind of rule; each rule is a function from texts to findings and reads no file
+//! itself. A finding names the file, the line and the remedy.
 
 mod citations;
 mod crates;

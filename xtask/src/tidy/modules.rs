@@ -7,7 +7,7 @@ use super::{File, Finding, tokens::Tokens};
 
 const CORE: &str = "components/core/src/";
 
-/// Words that stand in some files only; tests may use them anywhere.
+/// Words that only some files may contain; tests may use them anywhere.
 struct Reserved {
     words: &'static [&'static str],
     /// Under this path …

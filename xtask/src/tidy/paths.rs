@@ -1,5 +1,5 @@
-//! No path of one person's machine stands in the repository: it would work there
-//! only, and reveal who worked.
+//! Checks that the repository contains no path of one person's machine: it would work there only,
+//! and reveal that person.
 
 use std::env;
 
