@@ -1,4 +1,4 @@
-//! Compaction: what it keeps, what it writes, and that it never loses what it promised.
+//! Compaction: the kept items, the digest, and the facts that it must never lose.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 

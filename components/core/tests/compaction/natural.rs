@@ -1,5 +1,5 @@
-//! Facts that no mark announces, beside the baseline that is hard to beat: what users said, the
-//! newest first.
+//! Facts that no mark announces, compared with a strong baseline: the messages of users, the newest
+//! first.
 
 use std::collections::BTreeSet;
 

@@ -22,7 +22,7 @@ fn item(id: usize, by: Authority, text: &str) -> Item {
     item
 }
 
-/// Extracts from texts of the model. What a person says first would be the goal.
+/// Extracts from texts of the model. The first message of a person would be the goal.
 fn of(texts: &[&str]) -> Extraction {
     let items: Vec<Item> =
         texts.iter().enumerate().map(|(id, it)| item(id, Authority::Model, it)).collect();

@@ -94,7 +94,7 @@ fn offer(kind: HandoffKind, sections: &[&str]) -> ProjectCommand {
     })))
 }
 
-/// Returns changes that are stored with request ids, each with who makes it.
+/// Returns changes that are stored with request ids, each with its caller.
 fn remembered() -> Vec<(&'static str, Command)> {
     let file = FileReference {
         path: line("src/pay.rs"),

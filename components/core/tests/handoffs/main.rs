@@ -62,7 +62,7 @@ fn party(who: &str) -> Party {
     Party { participant: Participant::parse(participant).unwrap(), session }
 }
 
-/// Returns an offer to `to` that says little.
+/// Returns a short offer to `to`.
 fn offer(kind: HandoffKind, to: &str) -> OfferHandoff {
     OfferHandoff {
         from: None,

@@ -29,7 +29,7 @@ fn populated() -> TestHost {
     host
 }
 
-/// Returns requests of every kind, with who sends them.
+/// Returns requests of every kind, with their callers.
 fn requests(host: &TestHost) -> Vec<(&'static str, Command)> {
     let first = MemoryRef::parse("DEC-2026-02-20-001").unwrap();
     let all = crate::find(host, search()).found;

@@ -1,6 +1,6 @@
-//! A noisy agent, over 32 days: it stores again what it was shown, in slightly other words, and
-//! calls that progress. Such an agent filled a memory of another system with 97.8 % junk. Here are
-//! the figures with and without heeding warnings, and with maintenance.
+//! A noisy agent, over 32 days: it stores again the memories it was shown, in slightly different
+//! words. Such an agent filled a memory of another system with 97.8 % junk. These tests measure the
+//! junk with and without attention to warnings, and with maintenance.
 
 use shared_context_core::memories::{
     Added, Kind, Mark, MemoryId, MemoryWarningCode, NewMemory, Part, SearchMemories,

@@ -1,4 +1,4 @@
-//! Redaction: a digest takes the place of what a memory says, everywhere.
+//! Redaction: a digest replaces the text of a memory everywhere.
 
 use shared_context_core::{
     Code, Line, MemoriesCommand, MemoriesReply,

@@ -1,4 +1,4 @@
-//! Whatever is done to a project, what is exported can be imported, and is exported the same.
+//! After any changes of a project, its export can be imported, and the copy has the same export.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 

@@ -1,4 +1,4 @@
-//! Packets: what a worker gets to know (spec 18).
+//! Packets: the context of a task for its worker (spec 18).
 
 #![expect(
     clippy::unwrap_used,
@@ -36,7 +36,7 @@ fn said(id: &str, by: char, text: &str) -> Item {
     Item::inline(id, Kind::Listed(kind), text)
 }
 
-/// Reads a conversation: each line begins with who speaks.
+/// Reads a conversation: each line begins with the speaker.
 fn conversation(lines: &[(char, &str)]) -> Vec<Item> {
     let items = lines.iter().enumerate();
     items.map(|(nth, (by, text))| said(&format!("m{}", nth + 1), *by, text)).collect()

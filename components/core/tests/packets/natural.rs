@@ -1,8 +1,8 @@
-//! Packets from conversations without any label, beside three baselines: the newest messages, those
-//! that have most in common with the task (BM25), and what users said, the newest first.
+//! Packets from conversations without any label, compared with three baselines: the newest
+//! messages, those most similar to the task (BM25), and the messages of users, the newest first.
 //!
-//! A task passes if everything that matters is in the packet, and nothing that was replaced,
-//! objected to, is about something else, or was written by a third party.
+//! A task passes if every important statement is in the packet, and no statement that was replaced
+//! or objected to, is about something else, or was written by a third party.
 
 mod first;
 mod second;

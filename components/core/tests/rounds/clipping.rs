@@ -99,7 +99,7 @@ fn bindings_of_earlier_rounds_are_never_clipped() {
     assert_eq!(at(&host, "/query"), "shorter");
 }
 
-/// A term that was bound anew in a round was once taken for one that the round made, so a state
+/// A term that was bound anew in a round was once mistaken for one that the round made, so a state
 /// over its limit lost the term altogether.
 #[test]
 fn a_term_that_is_bound_anew_is_never_clipped() {

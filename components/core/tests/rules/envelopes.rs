@@ -1,4 +1,4 @@
-//! Tests of what a credential for some keys sees of the context pipeline.
+//! Tests of the context pipeline with a credential for some keys.
 
 use shared_context_core::{
     CloseRound, Code, Command, Config, ContextCommand, ContextReply, Reply, RequestId,

@@ -1,5 +1,5 @@
-//! A property of packets: whatever keys a credential is limited to, whatever access lists entries
-//! have, and however they change, a reader sees nothing of an entry that it may not read.
+//! A property of packets: for any limited credential, any access lists and any changes of them, a
+//! reader sees nothing of an entry that it may not read.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use shared_context_core::{

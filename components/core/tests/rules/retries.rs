@@ -56,7 +56,7 @@ fn a_stale_batch_does_not_pass_its_fence() {
     assert_eq!(error_code(&host, ORCHESTRATOR, &fence(newer)), Code::VersionConflict);
 }
 
-/// A retry gets the first reply, whatever happened since, until the session is archived.
+/// A retry gets the first reply, even after other changes, until the session is archived.
 #[test]
 fn a_retry_gets_the_first_reply() {
     let host = session(Config::default());

@@ -253,7 +253,7 @@ fn a_shorter_history_is_pruned_at_once() {
     assert_eq!(snapshot(&host, ORCHESTRATOR, "one"), [("a".to_owned(), "5".to_owned())]);
 }
 
-/// The last version by another participant outlives those of whoever overwrote it.
+/// The last version by another participant outlives those of the participant that overwrote it.
 #[test]
 fn a_shorter_history_keeps_the_last_of_another() {
     let host = session(Config::default());

@@ -1,4 +1,4 @@
-//! Six sessions: what was said, and sentences of summaries of it.
+//! Six sessions: their messages, and sentences of their summaries.
 
 /// A session.
 pub(crate) struct Session {
@@ -15,7 +15,7 @@ pub(crate) struct Session {
 pub(crate) struct Planted {
     /// A part of the fact's text.
     pub(crate) holds: &'static str,
-    /// Sentences that say it in other words.
+    /// Sentences that state it in other words.
     pub(crate) said: [&'static str; 3],
     /// A sentence that has lost or changed it; empty if it is not mentioned at all.
     pub(crate) damaged: &'static str,

@@ -329,7 +329,7 @@ fn no_command_is_named_for_an_impossible_id() {
     check("cli%3Fx=1", "there can be none");
 }
 
-/// Whatever `Accept` said, the answer was JSON.
+/// The answer was JSON for any `Accept`.
 #[test]
 fn what_a_client_rules_out_is_not_sent() {
     let bench = Bench::new();

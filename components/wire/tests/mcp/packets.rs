@@ -47,7 +47,8 @@ fn generate(bench: &Bench, address: &str) -> (Value, String) {
     call(bench, &bench.orchestrator, "context_packets_manage", arguments)
 }
 
-/// A worker reads its packet, asks it, and says what it lacked; the orchestrator sees it all.
+/// A worker reads its packet, queries it, and reports what it lacked; the orchestrator sees all of
+/// this.
 #[test]
 fn a_worker_reads_asks_and_gives_feedback() {
     let bench = with_packets();
@@ -92,7 +93,7 @@ fn a_worker_reads_asks_and_gives_feedback() {
     assert!(gaps.contains(&"testing approach"), "{gaps:?}");
 }
 
-/// A credential for a task comes with a packet, unless the session says that none does.
+/// A credential for a task comes with a packet, unless the session turns that off.
 #[test]
 fn a_subagent_gets_its_packet_with_its_credential() {
     let add = json!({
