@@ -1,6 +1,6 @@
 //! Tests the HTTP interface with schemathesis: valid and invalid requests generated from the
-//! `OpenAPI` document, single and in sequences, with every check enabled. Without arguments also
-//! what generators of clients make of the document ([`clients`]).
+//! `OpenAPI` document, single and in sequences, with every check enabled. Without arguments it also
+//! tests the clients that generators make from the document ([`clients`]).
 //!
 //! `cargo xtask api` installs the programs and runs this one. Arguments after `api` go to
 //! schemathesis, such as `--max-examples 500` or `--seed 7`; `clients` alone runs only those.

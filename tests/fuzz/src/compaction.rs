@@ -1,7 +1,7 @@
-//! Conversations: what must be kept survives every compaction, and the result fits.
+//! Conversations: the facts that must be kept survive every compaction, and the result fits.
 //!
 //! An input is text: a number, the percent of its tokens to aim at, then messages with one of the
-//! [`SEPARATOR`]s before each, which says who speaks.
+//! [`SEPARATOR`]s before each, which identifies its speaker.
 
 use shared_context_core::{
     Error,

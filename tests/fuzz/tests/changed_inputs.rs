@@ -1,5 +1,5 @@
-//! Every target on some of its initial inputs, and on others made of them: a part of a
-//! second one put in, words exchanged, bytes altered, the end cut off.
+//! Every target on some of its initial inputs, and on others made of them: with a part of a second
+//! one inserted, words exchanged, bytes altered, or the end cut off.
 //!
 //! The inputs are the same in each run. libFuzzer, which `cargo xtask fuzz` starts, searches
 //! much longer, and knows which input reaches new code.

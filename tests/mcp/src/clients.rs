@@ -1,5 +1,5 @@
 //! The official clients. Each runs the interaction cycle of spec 10 in a script of its language;
-//! the one in Python also hands a packet to a worker, and what a team knows to a later session.
+//! the one in Python also hands a packet to a worker, and memories to a later session.
 
 use std::process::Command;
 

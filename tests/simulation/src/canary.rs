@@ -74,7 +74,7 @@ pub enum Canary {
     BindsLists,
     /// A memory is acknowledged and not stored.
     LosesMemories,
-    /// A changed memory is found by what it said before.
+    /// A changed memory is found by its former text.
     LeavesSignatures,
     /// A redaction leaves the earlier versions of a memory.
     LeavesVersions,

@@ -1,4 +1,4 @@
-//! The limits of what a session keeps of the context pipeline, which no seed reaches.
+//! The limits of a session's records of the context pipeline, which no seed reaches.
 
 #![expect(clippy::expect_used, reason = "a test")]
 

@@ -61,7 +61,7 @@ impl Agent {
         Self::spawn(folder, version, &[], &[("SHARED_CONTEXT_TOKEN", credential)]).ready()
     }
 
-    /// One that has said nothing yet.
+    /// Returns an agent that has sent nothing yet.
     pub fn spawn(
         folder: &Path,
         version: &str,
@@ -133,7 +133,7 @@ impl Agent {
         self
     }
 
-    /// Returns what it said on standard error so far.
+    /// Returns its output on standard error so far.
     pub fn err(&self) -> String {
         self.err.text()
     }
@@ -263,7 +263,7 @@ impl Agent {
         }
     }
 
-    /// Returns the next message, whatever it is.
+    /// Returns the next message of any kind.
     #[track_caller]
     pub fn line(&mut self) -> Value {
         match self.lines.recv_timeout(PATIENCE) {
@@ -272,7 +272,7 @@ impl Agent {
         }
     }
 
-    /// Waits until it has said `text` on standard error.
+    /// Waits until it has written `text` to standard error.
     #[track_caller]
     pub fn wait_until_said(&self, text: &str) {
         let begin = Instant::now();
@@ -300,7 +300,7 @@ impl Agent {
         self.ended()
     }
 
-    /// Waits for its end. What it still said on standard output must be messages.
+    /// Waits for its end. The rest of its standard output must be messages.
     #[track_caller]
     pub fn ended(mut self) -> Printed {
         let begin = Instant::now();

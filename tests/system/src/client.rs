@@ -14,7 +14,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// The longest body of an answer, in bytes: longer than a whole session.
 const BODY_MAX: u64 = 64 << 20;
 
-/// Someone who calls a server with one credential.
+/// A client that calls a server with one credential.
 #[derive(Debug, Clone)]
 pub struct Client {
     agent: Agent,
@@ -34,7 +34,7 @@ pub struct Answer {
 }
 
 impl Client {
-    /// One who calls the server at `url` and shows `credential`.
+    /// Returns a client of the server at `url` with `credential`.
     pub fn new(url: &str, credential: &str) -> Self {
         let agent = Agent::config_builder()
             .http_status_as_error(false)

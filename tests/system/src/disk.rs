@@ -1,7 +1,7 @@
-//! Disks that are small or do not sync, and users who may not do everything.
+//! Disks that are small or do not sync, and users with limited permissions.
 //!
-//! Mounting takes the superuser, and failing syncs a C compiler: where it cannot be
-//! done there is `None`, after a line that says what was skipped and why.
+//! Mounting takes the superuser, and failing syncs a C compiler: where these are missing, functions
+//! return `None`, after a line that reports what was skipped and why.
 
 use std::{
     fs::{self, File},
@@ -149,7 +149,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Runs a command that may not be there or may not be let; the error is what it said.
+/// Runs a command that may be missing or forbidden; the error is its output.
 fn attempt(command: &mut Command) -> Result<(), String> {
     let output = command.stdin(Stdio::null()).output().map_err(|it| it.to_string())?;
     let said = String::from_utf8_lossy(&output.stderr);

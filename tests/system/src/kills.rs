@@ -91,7 +91,7 @@ impl Kills {
     }
 }
 
-/// Returns how many rounds are played: `short`, where the environment does not say.
+/// Returns the number of rounds: that of the environment, or `short`.
 pub fn rounds(short: usize) -> usize {
     let set = env::var("SHARED_CONTEXT_KILL_ROUNDS").ok();
     set.and_then(|it| it.parse().ok()).unwrap_or(short)

@@ -1,14 +1,12 @@
 //! Tests of the started program: kills, full disks, bad input.
 //!
-//! The tests stand in `tests/`, a file per kind of trouble. Here is what they
-//! share: the program ([`program`]) started as a server ([`server`]), asked as a
-//! well-behaved client ([`client`]), watched ([`watch`]) or asked byte by byte
-//! ([`raw`]); many writers whose acknowledged writes are compared with what is
-//! stored ([`writers`]), also when the server is killed ([`kills`], [`memory_kills`],
-//! [`leases`] and [`takeover`], also for other hosts);
-//! the commands of the program ([`terminal`], [`agent`]), and TLS in front of a server
-//! ([`tls`]).
-//! What the rules answer is the conformance suite's to prove, not this one's.
+//! The tests are in `tests/`, a file per kind of trouble. This library has their common parts: the
+//! program ([`program`]) started as a server ([`server`]), asked as a well-behaved client
+//! ([`client`]), watched ([`watch`]) or asked byte by byte ([`raw`]); many writers whose
+//! acknowledged writes are compared with what is stored ([`writers`]), also when the server is
+//! killed ([`kills`], [`memory_kills`], [`leases`] and [`takeover`], also for other hosts); the
+//! commands of the program ([`terminal`], [`agent`]), and TLS in front of a server ([`tls`]). What
+//! the rules answer is the conformance suite's to prove, not this one's.
 //!
 //! # Invariants
 //!

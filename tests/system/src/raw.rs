@@ -1,4 +1,4 @@
-//! Requests byte by byte, for what no well-behaved client sends.
+//! Requests byte by byte, to send what no well-behaved client sends.
 
 use std::{
     fmt::Write as _,

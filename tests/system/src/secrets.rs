@@ -87,8 +87,7 @@ fn hide(stretch: &str, at_least: usize) {
     }
 }
 
-/// Remembers what a request says: its path, its headers and its body. What is no JSON
-/// is a value.
+/// Collects the texts of a request: its path, its headers and its body. What is no JSON is a value.
 pub fn request<'h>(
     path: &str,
     headers: impl IntoIterator<Item = (&'h str, &'h str)>,
@@ -110,7 +109,7 @@ pub fn request<'h>(
     }
 }
 
-/// Remembers what an answer says: a document, or a stream of events.
+/// Collects the texts of an answer: a document, or a stream of events.
 pub fn answer(text: &str) {
     let is_document = serde_json::from_str(text).map(|it| document_of(&it)).is_ok();
     if !is_document {

@@ -228,8 +228,8 @@ impl Server {
         self.child.id()
     }
 
-    /// Returns what it printed on standard output, whole. It answers a moment before it says
-    /// that it does, and its first lines come before its last.
+    /// Returns its whole standard output. It answers a moment before it says that it does, and its
+    /// first lines come before its last.
     pub fn greeting(&self) -> String {
         loop {
             let greeting = self.greeting.text();

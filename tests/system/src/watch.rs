@@ -46,7 +46,7 @@ impl Watch {
         Self::resume(client, session, query, None)
     }
 
-    /// As [`Watch::open`], by one who was there before and saw `last_id`.
+    /// Opens a stream as [`Watch::open`] does, for a reader that reconnects after `last_id`.
     #[track_caller]
     pub fn resume(client: &Client, session: &str, query: &str, last_id: Option<u64>) -> Self {
         let mut stream = TcpStream::connect(client.address()).unwrap();

@@ -1,8 +1,8 @@
-//! Many writers at once, and the account of their answers: whatever was
-//! acknowledged must be stored, once, and nothing else.
+//! Many writers at once, and the check of their answers: every acknowledged write must be stored,
+//! once, and nothing else.
 //!
-//! What is stored is asked for in three ways that must agree: the audit trail,
-//! the listing, and the values. A value names the write that it came with.
+//! The stored writes are read in three ways that must agree: the audit trail, the listing, and the
+//! values. Each value names its write.
 
 use std::{
     collections::{BTreeMap, HashMap},

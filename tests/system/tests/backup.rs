@@ -1,5 +1,5 @@
-//! Backups of a server that is written to all the while, made as docs/operate.md says:
-//! a server that starts on one has every write that was acknowledged before it began.
+//! Backups of a server during writes, made as docs/operate.md describes: a server that starts on
+//! one has every write that was acknowledged before it began.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 

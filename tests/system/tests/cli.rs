@@ -1,6 +1,5 @@
-//! The program as a person and as a script uses it, against a started server:
-//! every command, for people and with `--json`, what it exits with, and what it
-//! says when something is not right.
+//! The program as a person and as a script uses it, against a started server: every command, for
+//! people and with `--json`, its exit codes, and its errors.
 
 use std::{fs, io::Write as _, net::TcpListener};
 

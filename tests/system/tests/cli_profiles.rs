@@ -1,5 +1,5 @@
-//! Profiles and callers: which server a command calls, with which credential, and what a
-//! file of profiles that is not right is answered with.
+//! Profiles and callers: the server that a command calls, its credential, and the errors of an
+//! invalid file of profiles.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -160,7 +160,7 @@ fn a_broken_or_shared_file_of_profiles_is_named() {
     check_refused(listed, 2, &[&shown, "other users", "chmod 600"]);
 }
 
-/// The rule of who calls: option, variable, credential, profile, operator.
+/// The order in which the caller is chosen: option, variable, credential, profile, operator.
 #[test]
 fn one_rule_says_who_calls() {
     let place = Place::new();

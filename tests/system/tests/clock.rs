@@ -1,6 +1,6 @@
-//! A clock that jumps: back by a day, to the epoch, to the end of time. Order
-//! never contradicts the revision, no credential lives longer for it, and what
-//! expires goes when its instant has come, watched and unasked.
+//! A clock that jumps: back by a day, to the epoch, to the end of time. Order never contradicts the
+//! revision, no credential lives longer for it, and an entry expires at its instant, whether it is
+//! watched or not read at all.
 //!
 //! The program has no clock to set, so its server runs in this process.
 
@@ -26,7 +26,7 @@ const START: u64 = 1_771_597_800_000;
 const MINUTE: u64 = 60_000;
 const DAY: u64 = 86_400_000;
 
-/// A clock that stands where it was put.
+/// A clock that only moves when it is set.
 #[derive(Debug, Clone)]
 struct HandClock(Arc<AtomicU64>);
 

@@ -1,7 +1,6 @@
-//! Database files that are not as the server left them. A server that opens one
-//! holds all that was acknowledged; any other does not start, names the file
-//! and says what to do, and changes nothing. Never is anything missing in
-//! silence.
+//! Database files that were changed after the server ended. A server that opens one has every
+//! acknowledged write. Any other does not start, names the file and the remedy, and changes
+//! nothing. No data is ever missing silently.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 

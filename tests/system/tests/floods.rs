@@ -1,11 +1,11 @@
-//! Floods: connections by the thousand, heads and bodies that come byte by byte, readers
-//! that never read, large requests from many at once. Memory stays bounded, who behaves
-//! is answered, and so is the operator.
+//! Floods: connections by the thousand, heads and bodies that come byte by byte, readers that never
+//! read, large requests from many at once. Memory stays bounded, and well-behaved clients and the
+//! operator get answers.
 //!
 //! The figures of a flood of full size, on a quiet machine with `ulimit -n 20000`:
-//! `SHARED_CONTEXT_FLOOD=full cargo test --release --workspace --test floods -- \
-//! --nocapture --test-threads 1`. How long anything takes is printed and not judged, but
-//! for bounds that only a server that is stuck exceeds.
+//! `SHARED_CONTEXT_FLOOD=full cargo test --release --workspace --test floods -- \ --nocapture
+//! --test-threads 1`. Times are printed and not asserted, except for bounds that only a stuck
+//! server exceeds.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! Requests whose end, host or origin can be read in two ways: what a proxy took for
-//! one request, the server must not take for two, and no page may read an answer.
+//! Requests whose end, host or origin can be read in two ways: a request that a proxy read as one
+//! must not be two for the server, and no page may read an answer.
 //!
 //! Broken bytes, endless headers and paths are in `bad_input`.
 

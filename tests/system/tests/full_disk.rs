@@ -1,5 +1,5 @@
-//! A disk that fills up: writes are rejected with a reason, reads go on, the server
-//! lives, and with room again all is as before. What was acknowledged stays.
+//! A disk that fills up: writes are rejected with a reason, reads still work, the server keeps
+//! running, and writes work again once there is room. No acknowledged write is lost.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 

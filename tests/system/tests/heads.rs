@@ -1,8 +1,8 @@
-//! The corners of HTTP over a connection (RFC 9110, RFC 9112): heads that are too long,
-//! bodies that are coded in another way or have no length, methods and forms that are not
-//! to be had. Every error is a problem that says what to do.
+//! The corners of HTTP over a connection (RFC 9110, RFC 9112): heads that are too long, bodies with
+//! another coding or without a length, unsupported methods and media types. Every error is a
+//! problem document with the next step.
 //!
-//! Where one reader sees one request and another two is in `framing`.
+//! Requests that two readers split differently are in `framing`.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! Histories that are known to be right, and known to be wrong: what the check of
-//! `linearizable.rs` finds, and what it lets pass.
+//! Histories that are known to be right, and known to be wrong: the check of `linearizable.rs` must
+//! accept the former and reject the latter.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 

@@ -2,9 +2,9 @@
 //! (`kill -9`). The test searches for one order of all requests that explains each answer. To prove
 //! that the check works, deliberately wrong answers must fail it.
 //!
-//! `SHARED_CONTEXT_HISTORIES=200 cargo test --workspace --test linearizable -- \
-//! an_order --nocapture` is the long form; with `SHARED_CONTEXT_HISTORY_SEED=N` the
-//! clients ask what they asked in the history N.
+//! `SHARED_CONTEXT_HISTORIES=200 cargo test --workspace --test linearizable -- \ an_order
+//! --nocapture` is the long form; with `SHARED_CONTEXT_HISTORY_SEED=N` the clients send the
+//! requests of the history N.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
-//! Reports of a loss: the error ends with a command to paste, and what was accepted
-//! is reported as it is.
+//! Reports of a loss: the error ends with a command to paste, and an accepted loss is reported
+//! exactly.
 //!
-//! Which damage is seen at all is in `damage`.
+//! The detection of damage is tested in `damage`.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! Agents on one data folder whose servers come and go: whoever comes first serves
-//! the others, and none of them notices when it ends.
+//! Agents on one data folder whose servers come and go: the first agent starts the server for the
+//! others, and none of them notices when it ends.
 
 #![expect(clippy::indexing_slicing, reason = "a test")]
 

@@ -22,7 +22,7 @@ fn by<'a>(participant: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
     [&["memory"], arguments, &["--as", participant, "--in", "a"]].concat()
 }
 
-/// Adds a decision that says `says`; returns what was printed.
+/// Adds a decision with the text `says`; returns the output.
 fn decide(place: &Place, participant: &str, title: &str, says: &str) -> Value {
     let set = format!("decision={says}");
     let mut arguments = vec!["add", "webshop", "--type", "decision", "--title", title];
@@ -171,7 +171,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
     assert!(place.told(&["session", "show", "a"]).contains("a active"), "the session stays");
 }
 
-/// Whatever fails before the memories are stored closes nothing, and says so.
+/// If a step before the storing of memories fails, nothing is closed, and the error reports that.
 #[test]
 fn a_session_is_closed_only_with_its_memories() {
     let place = place();

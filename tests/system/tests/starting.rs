@@ -142,7 +142,7 @@ fn secrets_that_are_damaged_are_refused_with_a_way_out() {
     drop(Server::start(folder.path()).admin().create_session("a", &json!({})));
 }
 
-/// A server that was killed leaves the file behind that says where it answers.
+/// A server that was killed leaves the file with its address behind.
 #[test]
 fn what_a_killed_server_left_behind_does_not_stop_the_next() {
     let folder = tempfile::tempdir().unwrap();

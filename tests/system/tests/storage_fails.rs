@@ -1,5 +1,5 @@
-//! A storage that fails under the server: what is answered is true, `/healthz` says
-//! what is wrong, what was made is audited, and the log stays short.
+//! A storage that fails under the server: answers are correct, `/healthz` reports the problem,
+//! committed changes are audited, and the log stays short.
 
 use std::{
     fs,
@@ -39,8 +39,8 @@ fn audited(server: &Server, key: &str) -> usize {
     log.lines().filter(|it| it.contains("audit") && it.contains(key)).count()
 }
 
-/// The sync of a commit failed, and it was answered "nothing was changed; try again".
-/// After a kill the change was there, and no audit line said so.
+/// The sync of a commit failed, and it was answered "nothing was changed; try again". After a kill
+/// the change was stored, but not in the audit log.
 #[test]
 fn a_commit_whose_sync_failed_is_in_doubt_and_not_there() {
     let Some(disk) = FailingSync::new() else { return };
@@ -66,8 +66,8 @@ fn a_commit_whose_sync_failed_is_in_doubt_and_not_there() {
     }
 }
 
-/// A change that was answered as in doubt was there in the end, and no audit line said so.
-/// Here the database is moved away while the change is synced, and put back afterwards.
+/// A change with an unknown outcome was stored in the end, but not in the audit log. Here the
+/// database is moved away while the change is synced, and put back afterwards.
 #[test]
 fn a_commit_in_doubt_that_was_made_is_audited_once() {
     let Some(disk) = FailingSync::new() else { return };

@@ -1,5 +1,5 @@
-//! The alarm of a project's object maintains its memories once a day, where a variable of the
-//! Worker says so. Without it, and after the project was archived or deleted, no alarm is set.
+//! The alarm of a project's object maintains its memories once a day, if a variable of the Worker
+//! is set. Without it, and after the project was archived or deleted, no alarm is set.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! A Worker that is not set up answers with what its operator has to do. A Worker that is
-//! set up keeps its data over restarts, also on another port.
+//! A Worker that is not set up answers with the steps for its operator. A Worker that is set up
+//! keeps its data over restarts, also on another port.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! Packets: what one costs through a fresh component, and what it costs to read one.
+//! Packets: the cost of making one and of reading one through a fresh component.
 
 use std::{cell::Cell, fmt::Write as _};
 

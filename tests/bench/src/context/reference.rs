@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rust_stemmers::{Algorithm, Stemmer};
 
-/// Words that say nothing about the subject of a text.
+/// Words that do not describe the subject of a text.
 const STOP_WORDS: &str = "a an and are as at be been but by did do does for from had has have he her his how i in is \
     it its me my of on or our she so that the their them they this to was we were what when where \
     which who why will with would you your s t";

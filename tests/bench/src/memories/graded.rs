@@ -2,7 +2,7 @@
 //! project.
 //!
 //! The measure is the discounted cumulative gain of the first ten, divided by the best possible one
-//! (nDCG@10). Beside the rank of the source stand two plainer orders of the same run.
+//! (nDCG@10). The rank of the source is compared with two simpler orders of the same run.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 

@@ -1,5 +1,5 @@
-//! Memories: what a search, a beginning and an addition cost through a fresh component, how often a
-//! search finds what answers a question, and how well it orders what it finds.
+//! Memories: the cost of a search, a rehydration and an addition through a fresh component, how
+//! often a search finds the answer to a question, and how well it orders its results.
 
 #![expect(clippy::indexing_slicing, reason = "a member of JSON that is missing is null")]
 

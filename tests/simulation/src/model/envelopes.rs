@@ -1,6 +1,6 @@
-//! Assemblies, and the envelopes that a session keeps of them. The rules of an assembly and the JSON
-//! of its envelope are the core's own. What the model states is which entries are candidates, what is
-//! stored, and who sees which text.
+//! Assemblies, and the envelopes that a session keeps of them. The rules of an assembly and the
+//! JSON of its envelope are the core's own. The model states which entries are candidates, which
+//! envelopes are stored, and which texts each caller sees.
 
 use std::rc::Rc;
 

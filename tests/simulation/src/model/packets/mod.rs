@@ -1,6 +1,6 @@
-//! Packets: which sources they may have, what is kept, who reads what, and what feedback does. The
-//! rules of a packet are the core's own: which statements it has, how it is written and counted, and
-//! how it differs from another.
+//! Packets: their possible sources, their versions, their readers, and the effect of feedback. The
+//! rules of a packet are the core's own: which statements it has, how it is written and counted,
+//! and how it differs from another.
 
 mod conceal;
 mod feedback;

@@ -1,8 +1,8 @@
 //! The project beside the sessions: its requests run under the same faults, inside each other and
 //! inside those of sessions.
 //!
-//! It has no model. `check` holds what is true of its rows and answers whatever was asked, and `team`
-//! what is true of its sections, their owners and handoffs; the rules are tested in the core.
+//! It has no model. `check` has the invariants of its rows and answers, and `team` those of its
+//! sections, their owners and handoffs; the rules are tested in the core.
 
 mod bucket;
 mod canary;
@@ -97,7 +97,7 @@ struct ProjectCall<'w> {
 }
 
 impl ProjectCall<'_> {
-    /// Returns who calls: participant and session.
+    /// Returns the caller: participant and session.
     fn caller(&self) -> (String, String) {
         (self.instance.requester.who.clone(), self.instance.session.to_owned())
     }

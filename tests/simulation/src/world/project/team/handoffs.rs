@@ -1,5 +1,5 @@
-//! Handoffs, from what was committed: each is settled once, by its receiver in time, and its package
-//! stays as it was (spec 21).
+//! Handoffs, as derived from commits: each is settled once, by its receiver in time, and its
+//! package stays as it was (spec 21).
 
 use std::collections::BTreeMap;
 
@@ -104,7 +104,7 @@ impl Handoffs {
         Ok(it.clone())
     }
 
-    /// Checks what a reply says of a handoff. `now` is the time if nothing was committed since.
+    /// Checks the handoff in a reply. `now` is the time if nothing was committed since.
     pub(super) fn check(&mut self, it: &Value, now: Option<u64>) -> Result<(), String> {
         let id = it["handoff_id"].as_str().unwrap_or_default();
         let Some(known) = self.offers.get_mut(&number(id)) else {

@@ -216,7 +216,7 @@ impl Team {
         Ok(())
     }
 
-    /// Checks a reply. `is_current` says that nothing was committed since it was decided.
+    /// Checks a reply. `is_current` is true if nothing was committed since it was decided.
     pub(super) fn answered(
         &mut self,
         running: &ProjectCall<'_>,
