@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::digest::{self, Line};
 use crate::{
-    extract::{Class, Extraction, MODIFICATIONS_KEPT, Severity, Status},
+    extract::{Class, Extraction, MODIFICATIONS_KEPT, Severity, Status, holders},
     item::{Authority, Item, Kind, ListedKind},
 };
 
@@ -90,11 +90,12 @@ impl<'a> Facts<'a> {
     /// Collects the facts of `items`. Of an earlier digest, its lines are the facts.
     pub(super) fn new(items: &'a [Item], extraction: &'a Extraction) -> Self {
         let mut facts = Self::default();
-        let mut extracted = extraction.facts.iter().peekable();
+        let holders = holders(&extraction.facts);
+        let mut extracted = extraction.facts.iter().zip(holders).peekable();
         for (place, item) in items.iter().enumerate() {
             let start = facts.all.len();
             let mut own = Vec::new();
-            while let Some(it) = extracted.next_if(|it| it.place.item <= place) {
+            while let Some(it) = extracted.next_if(|it| it.0.place.item <= place) {
                 own.push(it);
             }
             if digest::is_own(item) {
@@ -125,17 +126,18 @@ impl<'a> Facts<'a> {
         &mut self,
         place: usize,
         item: &Item,
-        own: &[&'a crate::extract::Fact],
+        own: &[(&'a crate::extract::Fact, usize)],
         extraction: &Extraction,
     ) {
-        for fact in own.iter().filter(|it| !it.text.is_empty()) {
+        for (fact, holder) in own.iter().filter(|it| !it.0.text.is_empty()) {
+            let holder = extraction.facts.get(*holder).filter(|it| it.text != fact.text);
             self.all.push(Fact {
                 item: place,
                 text: &fact.text,
                 class: fact.class,
                 score: fact.score,
                 holds: holds(fact),
-                replaced_in: replaced_in(fact, extraction),
+                replaced_in: holder.map(|it| it.place.item),
                 is_resolved: fact.class == Class::Issue && fact.status == Status::Resolved,
                 source: source(&item.id, fact.place.line.saturating_add(1)),
                 authority: fact.authority,
@@ -152,7 +154,7 @@ impl<'a> Facts<'a> {
         &mut self,
         place: usize,
         item: &'a Item,
-        own: &[&crate::extract::Fact],
+        own: &[(&crate::extract::Fact, usize)],
         extraction: &Extraction,
     ) {
         let document = item.text().unwrap_or_default();
@@ -164,7 +166,8 @@ impl<'a> Facts<'a> {
                 continue;
             }
             let end = start.saturating_add(line.text.len()).saturating_add(line.source.len());
-            let inside = own.iter().filter(|it| it.place.start >= start && it.place.start <= end);
+            let own = own.iter().map(|it| it.0);
+            let inside = own.filter(|it| it.place.start >= start && it.place.start <= end);
             // A goal of several lines may have a decision in it. Whoever repeats the decision does not
             // replace the goal.
             let mut known = inside.filter(|it| digest::section(it.class) == line.section);
@@ -243,19 +246,6 @@ impl<'a> Facts<'a> {
 
 fn holds(fact: &crate::extract::Fact) -> bool {
     fact.superseded_by.is_none() && fact.status != Status::Superseded
-}
-
-/// Returns the item of the fact that replaces another in the end, if it says something else.
-fn replaced_in(fact: &crate::extract::Fact, extraction: &Extraction) -> Option<usize> {
-    let mut last = fact;
-    // A fact is replaced by a later one, so that each step leads forward.
-    while let Some(next) = last.superseded_by.and_then(|it| extraction.facts.get(it)) {
-        if (next.place.item, next.place.start) <= (last.place.item, last.place.start) {
-            break;
-        }
-        last = next;
-    }
-    (last.text != fact.text).then_some(last.place.item)
 }
 
 fn source(id: &str, line: u32) -> String {

@@ -20,6 +20,7 @@ use crate::{
     extract::{
         Fact,
         claim::{Sentence, Token, TokenKind, names_same, sentences},
+        holders,
         line::{sentence_ends, skip_bullet},
     },
     order::sorted,
@@ -177,17 +178,8 @@ fn written(summary: &str, chosen: &[(usize, &str)]) -> String {
 /// Returns for each fact those that it replaced, directly or not.
 fn older(facts: &[Fact]) -> BTreeMap<usize, Vec<usize>> {
     let mut older: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (place, fact) in facts.iter().enumerate() {
-        let mut newest = fact.superseded_by;
-        // A chain only leads forward, so it has at most as many links as facts follow.
-        let mut last = place;
-        while let Some(next) = newest.filter(|it| *it > last) {
-            last = next;
-            newest = facts.get(next).and_then(|it| it.superseded_by);
-        }
-        if last > place {
-            older.entry(last).or_default().push(place);
-        }
+    for (place, holder) in holders(facts).into_iter().enumerate().filter(|it| it.0 != it.1) {
+        older.entry(holder).or_default().push(place);
     }
     older
 }

@@ -22,6 +22,7 @@ mod supersede;
 mod value;
 
 pub use fact::{Class, Detail, Extraction, Fact, Place, Position, Severity, Status};
+pub(crate) use supersede::holders;
 
 use crate::{
     item::{Authority, Item},

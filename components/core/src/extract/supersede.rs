@@ -39,8 +39,10 @@ const SHARED_MIN: usize = 2;
 struct Statement {
     words: Vec<Word>,
     values: Vec<Token>,
-    /// For each of `values`, whether another value may take its place.
-    may_change: Vec<bool>,
+    /// The text in lower case.
+    lower: String,
+    /// Whether it is a line of a checklist. Such lines are of different things.
+    is_listed: bool,
     /// Whether it says what its subject is, as `the cutover is on Friday` does and `use Kafka` does not.
     is_definition: bool,
     /// True if it negates, as `do not use port 80` does.
@@ -172,15 +174,13 @@ fn statement(reader: &mut Reader, fact: &Fact) -> Statement {
         tokens(reader, subject).into_iter().filter(|it| it.kind == TokenKind::Hard).count();
     let tokens = tokens(reader, text);
     let negates = polarity(&tokens).1;
-    // The lines of a checklist are of different things.
     let is_listed = is_state(text);
-    let mut statement = Statement { is_definition, negates, of_subject, ..Statement::default() };
+    let (words, values) = (Vec::new(), Vec::new());
+    let mut statement =
+        Statement { words, values, lower, is_listed, is_definition, negates, of_subject };
     for token in tokens {
         match token.kind {
-            TokenKind::Hard => {
-                statement.may_change.push(!is_listed && is_value(&lower, token.start));
-                statement.values.push(token);
-            }
+            TokenKind::Hard => statement.values.push(token),
             TokenKind::Word if !statement.words.contains(&token.stem) => {
                 statement.words.push(token.stem);
             }
@@ -208,7 +208,10 @@ fn restates(new: &Statement, old: &Statement) -> bool {
     // Where two values differ, one may be of the subject: `use port 80 for part 1`, `… 81 for part 2`.
     let is_other = |it: &Statement| it.values.len() == kept.saturating_add(1);
     // `Team Payments must …` and `Team Search must …` are of two subjects.
-    let may_change = |it: &Statement| it.may_change.get(differs_at).copied().unwrap_or(false);
+    let may_change = |it: &Statement| {
+        let value = it.values.get(differs_at);
+        !it.is_listed && value.is_some_and(|value| is_value(&it.lower, value.start))
+    };
     differs_at >= new.of_subject.max(old.of_subject)
         && new.negates == old.negates
         && is_same
@@ -229,6 +232,19 @@ fn pivot(reader: &mut Reader, text: &str) -> Option<Token> {
     // Both texts have the same bytes where the words are ASCII.
     let rest = text.get(after..)?;
     tokens(reader, &format!("- {rest}")).into_iter().find(|it| it.stem != 0)
+}
+
+/// Returns for each fact the place of the one that holds in its place: its own if none replaces it.
+pub(crate) fn holders(facts: &[Fact]) -> Vec<usize> {
+    let mut holders: Vec<usize> = (0..facts.len()).collect();
+    // A fact is replaced by a later one, whose holder is known.
+    for (place, fact) in facts.iter().enumerate().rev() {
+        let by = fact.superseded_by.and_then(|it| holders.get(it)).copied();
+        if let (Some(by), Some(it)) = (by, holders.get_mut(place)) {
+            *it = by;
+        }
+    }
+    holders
 }
 
 /// What somebody called done.

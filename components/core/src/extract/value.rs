@@ -68,7 +68,8 @@ pub(super) fn is_value(lower: &str, start: usize) -> bool {
     let Some((before, rest)) = lower.split_at_checked(start) else { return false };
     let is_sign = |c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '(' | '*');
     let before = before.trim_end_matches(is_sign);
-    let negates = ["never", "not", "don't", "no"].iter().any(|it| before.starts_with(it));
+    let negates =
+        ["never ", "not ", "do not ", "don't ", "no "].iter().any(|it| before.starts_with(it));
     let is_amount = rest.starts_with(['$', '€', '£']);
     let is_number = is_amount || rest.starts_with(|c: char| c.is_ascii_digit());
     if before.ends_with(['=', '→']) || before.ends_with(':') && !negates {
