@@ -11,7 +11,7 @@ use shared_context_core::{
     Error,
     budget::{Budget, Reason},
     context::assembly::{
-        Assembly, Format, Heading, Previous, RankBy, Request, Rules, assemble, check,
+        Assembly, Candidate, Format, Heading, Previous, RankBy, Request, Rules, assemble, check,
     },
     item::{Item, Kind, ListedKind},
     participant::Participant,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use shared_context_core::{
     budget::Limit,
+    context::plan::{Allocation, WindowPlan},
     digest,
     item::{Body, ItemRole, Target, Visibility},
 };
@@ -57,25 +58,30 @@ fn rules() -> impl Strategy<Value = Rules> {
         select(&Format::ALL[..]),
         0_u16..3_000,
         (vec(0_usize..12, 0..3), vec(0_usize..12, 0..3)),
+        option::weighted(0.3, (1_u32..600, 0_u32..400)),
     )
-        .prop_map(|((tokens, bytes, items, reserved), target, rank_by, format, min, ids)| {
-            let names = |ids: Vec<usize>| ids.into_iter().map(|it| format!("i{it}")).collect();
-            Rules {
-                budget: Budget {
-                    bytes,
-                    items,
-                    reserved: Tokens(reserved.min(tokens - 1)),
-                    ..Budget::of(Tokens(tokens))
-                },
-                target,
-                rank_by,
-                format,
-                relevance_min: Score(min),
-                pinned: names(ids.0),
-                pruned: names(ids.1),
-                ..Rules::default()
-            }
-        })
+        .prop_map(
+            |((tokens, bytes, items, reserved), target, rank_by, format, min, ids, window)| {
+                let plan = |it| WindowPlan::new(Tokens(it), &Allocation::default()).unwrap();
+                let names = |ids: Vec<usize>| ids.into_iter().map(|it| format!("i{it}")).collect();
+                Rules {
+                    budget: Budget {
+                        bytes,
+                        items,
+                        reserved: Tokens(reserved.min(tokens - 1)),
+                        ..Budget::of(Tokens(tokens))
+                    },
+                    target,
+                    rank_by,
+                    format,
+                    relevance_min: Score(min),
+                    pinned: names(ids.0),
+                    pruned: names(ids.1),
+                    window: window.map(|(window, used)| (plan(window), Tokens(used))),
+                    ..Rules::default()
+                }
+            },
+        )
 }
 
 /// The reasons for which even what is always shown is left out.
@@ -132,6 +138,11 @@ fn check_assembly(
     prop_assert!(rules.budget.bytes.is_none_or(|max| it.text.len() as u64 <= max));
     prop_assert!(rules.budget.items.is_none_or(|max| selected.len() <= max as usize));
     prop_assert_eq!(it.used.bytes, it.text.len() as u64);
+    if let Some((plan, used)) = &rules.window {
+        let is_free = |it: &Candidate| it.ranking.as_ref().is_some_and(|it| !it.is_fixed);
+        let mut free = it.candidates.iter().filter(|it| it.omission.is_none() && is_free(it));
+        prop_assert!(free.next().is_none() || used.plus(it.used.tokens) <= plan.window);
+    }
     let referenced = places.iter().filter(|it| items[**it].text().is_none());
     let referenced: u32 = referenced.map(|it| items[*it].tokens.0).sum();
     prop_assert!(it.used.tokens.0 >= approximate(&it.text).0.max(referenced));
