@@ -268,7 +268,7 @@ impl DocumentForm {
 
     /// Rejects values that no item names.
     fn check_values(&self) -> Result<(), Error> {
-        let mut left = BTreeSet::new();
+        let mut left: BTreeSet<&str> = BTreeSet::new();
         left.extend(self.values.0.keys().map(String::as_str));
         let past = self.history.iter().map(|it| &it.entry);
         let held = self.snapshots.iter().flat_map(|it| &it.entries);
