@@ -345,7 +345,7 @@ fn a_wrong_admin_key_is_named_with_its_source() {
     let place = Place::new();
     let data = place.data();
     let key = "k".repeat(64);
-    let environment = [("SHARED_CONTEXT_DATA", &*data), ("SHARED_CONTEXT_ADMIN_KEY", &key)];
+    let environment = [("SHARED_CONTEXT_DATA", &*data), ("SHARED_CONTEXT_ADMIN_KEY", &*key)];
     let listed = run(place.folder.path(), &environment, &["session", "list"], "");
     let next = "the admin key from SHARED_CONTEXT_ADMIN_KEY is not the key of";
     check_refused(listed, 1, &["UNAUTHENTICATED", next, "--data"]);
@@ -375,7 +375,9 @@ fn a_document_is_written_to_standard_output_on_request() {
 fn a_mistyped_option_changes_nothing() {
     let place = Place::new();
     place.told(&["session", "create", "a"]);
-    let set = |more: &[&str]| [&["set", "a", "important", "--as", "orchestrator"], more].concat();
+    let set = |more: &[&'static str]| {
+        [&["set", "a", "important", "--as", "orchestrator"][..], more].concat()
+    };
     place.told(&set(&["old"]));
     place.refused(&set(&["--jsn"]), 2, "USAGE", &["--jsn", "write -- before it"]);
     assert_eq!(place.told(&["get", "a", "important"]), "old");
