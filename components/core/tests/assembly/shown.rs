@@ -128,7 +128,7 @@ fn pairs_that_replace_each_other_do_not_both_vanish() {
 #[test]
 fn a_copy_is_shown_if_what_it_repeats_does_not_fit() {
     let words =
-        |count: usize| -> String { (0..count).map(|it| format!("retry{it} ")).collect::<String>() };
+        |count: usize| (0..count).map(|it| format!("retry{it}")).collect::<Vec<_>>().join(" ");
     let items = [file("a", &words(100)), file("b", &words(112)), file("c", "retry1")];
     let size = |id: &str| {
         let place = items.iter().position(|it| it.id == id).unwrap();
