@@ -204,9 +204,10 @@ fn running(server: &Server) -> (Result<Finding, Problem>, bool) {
         }
         Err(problem) if !server.is_expected() => {
             // Without a folder that is named, the default address was called.
-            let found = match server.is_absent() {
-                true => problem.message().to_owned(),
-                false => format!("none runs at {url}"),
+            let found = if server.is_absent() {
+                problem.message().to_owned()
+            } else {
+                format!("none runs at {url}")
             };
             let found = format!("{found}; `shared-context serve` starts one");
             (Ok(Finding::Absent(found)), false)

@@ -34,6 +34,7 @@ mod sealed {
 macro_rules! interfaces {
     ($($interface:ident)*) => {
         /// The places of all functions in the component.
+        #[expect(missing_debug_implementations, reason = "generated parts have none")]
         pub struct Indices {
             $($interface: core::$interface::GuestIndices,)*
         }
@@ -51,6 +52,7 @@ macro_rules! interfaces {
 
         /// The functions of an instance, of the interfaces that it was asked for.
         #[derive(Default)]
+        #[expect(missing_debug_implementations, reason = "generated parts have none")]
         pub struct Functions {
             $($interface: Option<core::$interface::Guest>,)*
         }

@@ -51,7 +51,10 @@ fn session_lifecycles_are_the_same() {
     assert_eq!(typed, it.json_rejected(AGENT, request.clone()));
     let archived = call!(it, sessions.call_archive("admin")).unwrap();
     assert_eq!(forms::session(&archived), it.json("admin", request));
-    let write = call!(it, store.call_write(AGENT, "scope", "x", &WriteOptions::default(), None));
+    let write = call!(
+        it,
+        store.call_write(AGENT, "scope", "x", &wit::store::WriteOptions::default(), None)
+    );
     assert_eq!(rejected(write).code, "SESSION_ARCHIVED");
 
     let revision = call!(it, sessions.call_delete("admin")).unwrap();
@@ -109,7 +112,7 @@ fn limited_callers_are_the_same() {
     assert_eq!(rejected(typed(&malformed)), rejected(json(&malformed, list)));
     let who: types::Caller = (&inv).into();
     let written = COMPONENT.call(&it.host, |it: &wit::store::Guest, store| {
-        let options = WriteOptions::default();
+        let options = wit::store::WriteOptions::default();
         it.call_write(store, "typed", &who, "scope", "y", &options, None)
     });
     let request = json!({"action": "write", "key": "scope", "value": "y"});

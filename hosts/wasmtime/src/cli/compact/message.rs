@@ -189,7 +189,6 @@ impl Message {
         match (place, self.role.as_str()) {
             (Place::Result(_), _) => RESULT,
             (Place::Calls, _) => ("tool_call", "model"),
-            (Place::Thought, _) => ("session_history", "model"),
             // A tool may return what looks like a digest.
             (Place::Text, _) if self.is_result => RESULT,
             // What an earlier compaction left, whichever role carries it.
@@ -197,7 +196,7 @@ impl Message {
             (Place::Text, "system") => ("system_prompt", "operator"),
             (Place::Text, "developer") => ("developer_instruction", "operator"),
             (Place::Text, "user" | "human") => ("user_message", "user"),
-            (Place::Text, _) => ("session_history", "model"),
+            (Place::Thought | Place::Text, _) => ("session_history", "model"),
         }
     }
 }

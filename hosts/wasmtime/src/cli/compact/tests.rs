@@ -56,14 +56,15 @@ fn a_message_names_the_option() {
 /// An extraction ended with the first 4,000 facts, and nothing could be done about it.
 #[test]
 fn all_facts_of_a_long_transcript_are_extracted() {
-    let text: String = (0..60)
+    let lines: Vec<String> = (0..60)
         .map(|line| {
             let facts: Vec<String> =
                 (0..100).map(|it| format!("We will use port {line}0{it}.")).collect();
             let message = json!({"role": "assistant", "content": facts.join("\n")});
-            format!("{message}\n")
+            message.to_string()
         })
         .collect();
+    let text = lines.join("\n");
     let reply = extracted(&Transcript::parse(&text).unwrap()).unwrap();
     let extracted: Value = serde_json::from_slice(&reply).unwrap();
     let facts = extracted["facts"].as_array().unwrap();
@@ -90,7 +91,7 @@ fn a_result_never_has_more_tokens_than_the_target() {
         ]}),
         json!({"role": "user", "content": "Next?"}),
     ];
-    let text: String = lines.iter().map(|it| format!("{it}\n")).collect();
+    let text = lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let tokens = |text: &str| -> u64 {
         let items = Transcript::parse(text).unwrap().items();
         let texts = items.as_array().unwrap().iter().map(|it| it["text"].as_str().unwrap());
