@@ -14,7 +14,7 @@ use crate::{
         rows,
     },
     rounds::stored::StoredRounds,
-    store::Entry,
+    store::{Entry, access::Access},
 };
 
 /// The entries that a packet was made from.
@@ -216,8 +216,14 @@ impl<B: Bucket> OpenSession<'_, B> {
     /// if the packet was made from that.
     fn sees_entry(&self, key: &Key, entries: &Entries) -> bool {
         entries.iter().find(|it| it.key == *key).is_some_and(|it| {
-            it.current.as_ref().is_none_or(|it| self.may_read(it))
-                && (!it.is_deleted || it.last.as_ref().is_some_and(|it| self.may_read(it)))
+            let saw_last = || match &it.last {
+                Some(last) => self.may_read(last),
+                // Nobody knows its lists any more.
+                None => {
+                    self.authorizer.sees_all() && self.authorizer.may_read(key, &Access::default())
+                }
+            };
+            it.current.as_ref().is_none_or(|it| self.may_read(it)) && (!it.is_deleted || saw_last())
         })
     }
 

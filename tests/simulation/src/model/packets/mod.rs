@@ -11,7 +11,7 @@ mod writing;
 use std::{cmp::Reverse, rc::Rc};
 
 use shared_context_core::{
-    Code, Command, Error, PacketsCommand, PacketsReply, Reply,
+    Code, Command, Error, Key, PacketsCommand, PacketsReply, Reply,
     audit::{AuditAction, Subject},
     packets::{
         self, Address, Head, Packet, PacketAnswer, PacketInfo, PacketRead, QueryPacket, ReadPacket,
@@ -19,6 +19,7 @@ use shared_context_core::{
         kept::{KeptPacket, PacketVersion, Reader},
     },
     port::Revision,
+    store::access::Access,
     time::Timestamp,
     tokens::{Tokens, approximate},
 };
@@ -30,6 +31,9 @@ use super::{
 
 /// The reply to a command, and the next session if it changes it.
 type Made = Result<(PacketsReply, Option<Model>), Code>;
+
+/// A packet that was just made, or is as if it were.
+const NOW: Revision = Revision(u64::MAX);
 
 /// Counts the tokens of a text.
 #[expect(clippy::unnecessary_wraps, reason = "as the core counts")]
@@ -79,7 +83,7 @@ impl Model {
                 if Some(version.id()) != it.packet.id {
                     return Err(Code::PacketNotFound);
                 }
-                let packet = self.seen_packet(who, version.packet.clone(), &version.recipe);
+                let packet = self.seen_packet(who, version.packet.clone(), &version.recipe, NOW);
                 let report = it.report.clone();
                 PacketsReply::Written(Box::new(self.written(packet, &version.recipe, report)))
             }
@@ -133,7 +137,7 @@ impl Model {
         let kept = self.packet_version(&address, it.version)?;
         let newest = self.packet(&address)?.versions.last().map_or(0, |it| it.version);
         let recipe = &kept.recipe;
-        let mut packet = view.seen_packet(who, kept.packet.clone(), recipe);
+        let mut packet = view.seen_packet(who, kept.packet.clone(), recipe, kept.revision);
         let had = packet.layers.clone();
         let mut gaps = Vec::new();
         if let Some(depth) = it.depth.filter(|it| *it != packet.depth) {
@@ -144,7 +148,7 @@ impl Model {
         let mut stale = view.stale_sources(who, &packet, recipe, kept);
         let is_hidden = |it: &packets::Statement| {
             matches!(it.source.origin, packets::Origin::Entry { .. })
-                && !view.sees_source(who, &it.source, recipe)
+                && !view.sees_source(who, &it.source, recipe, kept.revision)
         };
         stale.extend(kept.packet.statements.iter().any(is_hidden).then(Stale::hidden));
         let mut text = packet.render(it.form);
@@ -301,9 +305,9 @@ impl Model {
         Ok((address, own))
     }
 
-    /// Returns a packet as `who` sees it.
-    fn seen_packet(&self, who: &str, packet: Packet, recipe: &Recipe) -> Packet {
-        let is_visible = |it: &Source| self.sees_source(who, it, recipe);
+    /// Returns a packet as `who` sees it, which was made from what the session held at a revision.
+    fn seen_packet(&self, who: &str, packet: Packet, recipe: &Recipe, written: Revision) -> Packet {
+        let is_visible = |it: &Source| self.sees_source(who, it, recipe, written);
         let is_whole = packet.statements.iter().all(|it| is_visible(&it.source));
         if is_whole && !is_limited(who) {
             return packet;
@@ -334,16 +338,31 @@ impl Model {
     }
 
     /// Returns true if `who` may see what comes from a source.
-    fn sees_source(&self, who: &str, source: &Source, recipe: &Recipe) -> bool {
+    fn sees_source(&self, who: &str, source: &Source, recipe: &Recipe, written: Revision) -> bool {
         use packets::Origin;
         match &source.origin {
             Origin::Given | Origin::File { .. } | Origin::Item { .. } => true,
             Origin::Entry { key, .. } => {
-                let access = self.entries.get(key).map(|it| it.entry.access.clone());
-                recipe.keys.contains(key) || self.may_read(who, key, &access.unwrap_or_default())
+                recipe.keys.contains(key) || self.sees_entry(who, key, written)
             }
             Origin::State { .. } => !is_limited(who),
             Origin::Missing { .. } => !is_limited(who) || source.by.as_deref() == Some(name(who)),
+        }
+    }
+
+    /// Returns true if `who` may read the entry of a key, and the one that had it at `written`.
+    fn sees_entry(&self, who: &str, key: &Key, written: Revision) -> bool {
+        let current = self.entries.get(key).map(|it| &it.entry);
+        if current.is_some_and(|it| !self.may_read(who, key, &it.access)) {
+            return false;
+        }
+        if current.is_some_and(|it| it.created <= written) {
+            return true;
+        }
+        let past = self.history.get(key).into_iter().flatten().map(|it| &it.stored.entry);
+        match past.filter(|it| it.created <= written).last() {
+            Some(last) => self.may_read(who, key, &last.access),
+            None => sees_all(name(who)) && self.may_read(who, key, &Access::default()),
         }
     }
 

@@ -16,7 +16,7 @@ use shared_context_core::{
 
 use super::{
     super::state::{Model, name, participant},
-    Made, count,
+    Made, NOW, count,
 };
 
 impl Model {
@@ -45,7 +45,7 @@ impl Model {
         let is_same = kept.packet.statements == packet.statements
             && kept.packet.not_included == packet.not_included;
         if is_same && view.stale_sources(who, &kept.packet, recipe, kept).is_empty() {
-            let packet = view.seen_packet(who, kept.packet.clone(), recipe);
+            let packet = view.seen_packet(who, kept.packet.clone(), recipe, NOW);
             let written = self.written(packet, recipe, report);
             return Ok((PacketsReply::Written(Box::new(written)), None));
         }
@@ -139,7 +139,7 @@ impl Model {
             versions.remove(0);
         }
         next.record_packet(who, action, &address);
-        let packet = self.at(clock).seen_packet(who, packet, recipe);
+        let packet = self.at(clock).seen_packet(who, packet, recipe, NOW);
         let written = next.written(packet, recipe, report);
         (PacketsReply::Written(Box::new(written)), Some(next))
     }
