@@ -43,7 +43,8 @@ pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
                           removed yet.",
             headers: &["if_none_match"],
             responses: with_unchanged(tool_response("list_keys", &["ETag"])),
-            codes: rejects("list_keys", &[]),
+            codes: rejects("list_keys", &["VERSION_CONFLICT"]),
+            is_conditional: true,
             ..about
         },
         Endpoint::ReadEntry => OperationDoc {
@@ -51,7 +52,8 @@ pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
             summary: "Read the value of one key.",
             headers: &["if_none_match"],
             responses: with_unchanged(tool_response("read", &["ETag"])),
-            codes: rejects("read", &[]),
+            codes: rejects("read", &["VERSION_CONFLICT"]),
+            is_conditional: true,
             ..about
         },
         Endpoint::WriteEntry => write(),

@@ -20,20 +20,12 @@ pub(super) const READ: Tool = Tool {
     ),
     members: &[
         Member { name: "round", kind: Kind::Integer, about: "an earlier round" },
-        Member {
-            name: "path",
-            kind: Kind::Text,
-            about: "only deltas there, such as $.bindings.customer",
-        },
+        Member { name: "path", kind: Kind::Text, about: "only deltas there" },
         Member { name: "participant", kind: Kind::Text, about: "only its deltas" },
         Member { name: "outcome", kind: Kind::OneOf(&OUTCOMES), about: "only such deltas" },
         Member { name: "form", kind: Kind::OneOf(&FORMS), about: "brief: without values" },
         Member { name: "after", kind: Kind::Text, about: "the last next_after" },
-        Member {
-            name: "since",
-            kind: Kind::Integer,
-            about: "the revision you know, for wait_seconds",
-        },
+        Member { name: "since", kind: Kind::Integer, about: "the revision you know" },
         Member {
             name: "wait_seconds",
             kind: Kind::Integer,
