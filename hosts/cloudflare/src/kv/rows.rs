@@ -55,9 +55,10 @@ const SCAN: &str = "SELECT name, value, parts FROM rows \
     WHERE name >= ?1 AND name < ?2 AND name > ?3 AND instr(name, char(1)) = 0 \
     ORDER BY name LIMIT ?4";
 const GET_PARTS: &str = "SELECT value FROM rows WHERE name > ?1 AND name < ?2 ORDER BY name";
-/// Deletes rows by their names.
-const DELETE: [&str; 2] = ["DELETE FROM rows WHERE name IN (", ")"];
-const DELETE_RANGE: &str = "DELETE FROM rows WHERE name > ?1 AND name < ?2";
+/// Deletes rows. After it are a [`DELETE_ROW`] or [`DELETE_RANGE`] for each [`Range`].
+const DELETE: &str = "DELETE FROM rows WHERE ";
+const DELETE_ROW: &str = "name = ?";
+const DELETE_RANGE: &str = "(name > ? AND name < ?)";
 const GET_CARRIER: &str = "SELECT revision, value, parts FROM rows WHERE name = ?1";
 const REVISION: &str = "SELECT revision FROM rows WHERE name = ?1";
 const SET_REVISION: &str = "UPDATE rows SET revision = ?2 WHERE name = ?1";
@@ -182,7 +183,7 @@ impl<S: Sql> Rows<S> {
                             (is_carried || is_carrier(name), is_written || is_carrier(name));
                         let revision = is_carrier(name).then_some(next);
                         if may_be_long(name) || long.contains(name.as_str()) {
-                            self.delete_rest(name, &mut waiting)?;
+                            self.delete(Range::of_parts(name), &mut waiting)?;
                         }
                         self.put(name, value, revision, &mut waiting)?;
                         if is_long(value) {
@@ -191,17 +192,15 @@ impl<S: Sql> Rows<S> {
                     }
                     Change::Delete(name) => {
                         is_carried &= !is_carrier(name);
-                        self.delete(name, &mut waiting)?;
+                        self.delete(Range::of_row(name), &mut waiting)?;
                         if may_be_long(name) || long.contains(name.as_str()) {
-                            self.delete_rest(name, &mut waiting)?;
+                            self.delete(Range::of_parts(name), &mut waiting)?;
                         }
                     }
                     Change::DeletePrefix(prefix) => {
                         is_carried &= !CARRIER.starts_with(prefix.as_str());
-                        self.delete(prefix, &mut waiting)?;
-                        self.execute(&mut waiting)?;
-                        let end = format!("{prefix}{LAST}");
-                        self.run(DELETE_RANGE, &[Value::Text(prefix), Value::Text(&end)])?;
+                        self.delete(Range::of_row(prefix), &mut waiting)?;
+                        self.delete(Range::after(prefix), &mut waiting)?;
                     }
                 }
             }
@@ -225,9 +224,6 @@ impl<S: Sql> Rows<S> {
         revision: Option<Revision>,
         waiting: &mut Waiting<'c>,
     ) -> Result<(), CommitError> {
-        if waiting.deleted.contains(&name) {
-            self.execute(waiting)?;
-        }
         let mut parts = value.chunks(PART_BYTES);
         let first = parts.next().unwrap_or_default();
         let is_parted = is_long(value);
@@ -249,28 +245,28 @@ impl<S: Sql> Rows<S> {
         Ok(())
     }
 
-    /// Deletes a row, but for the parts after its first, by a statement that may wait.
-    fn delete<'c>(&self, name: &'c str, waiting: &mut Waiting<'c>) -> Result<(), CommitError> {
-        if waiting.put.iter().any(|it| it.name == name) || waiting.deleted.len() >= ROWS_MAX {
+    /// Deletes rows, by a statement that may wait.
+    fn delete<'c>(&self, range: Range<'c>, waiting: &mut Waiting<'c>) -> Result<(), CommitError> {
+        let is_put = waiting.put.iter().any(|it| range.has(&it.name));
+        if is_put || waiting.deleted.len() >= ROWS_MAX {
             self.execute(waiting)?;
         }
-        waiting.deleted.push(name);
+        waiting.deleted.push(range);
         Ok(())
     }
 
-    /// Deletes the parts after the first of the row `name`.
-    fn delete_rest(&self, name: &str, waiting: &mut Waiting<'_>) -> Result<(), CommitError> {
-        self.execute(waiting)?;
-        let (begin, end) = part_range(name);
-        self.run(DELETE_RANGE, &[Value::Text(&begin), Value::Text(&end)])
-    }
-
-    /// Executes the statements that wait. Their order does not matter: no row is in both.
+    /// Executes the statements that wait: first the deletion, since what is written later stays.
     fn execute(&self, waiting: &mut Waiting<'_>) -> Result<(), CommitError> {
         let Waiting { put, deleted, .. } = mem::take(waiting);
         if !deleted.is_empty() {
-            let names: Vec<_> = deleted.iter().map(|it| Value::Text(it)).collect();
-            self.run(&statement(DELETE, "?", names.len()), &names)?;
+            let conditions = deleted.iter().map(|it| match it.end {
+                Some(_) => DELETE_RANGE,
+                None => DELETE_ROW,
+            });
+            let conditions: Vec<_> = conditions.collect();
+            let bounds = deleted.iter().flat_map(|it| [Some(&*it.begin), it.end.as_deref()]);
+            let bounds: Vec<_> = bounds.flatten().map(Value::Text).collect();
+            self.run(&[DELETE, &conditions.join(" OR ")].concat(), &bounds)?;
         }
         if !put.is_empty() {
             let cells = put.iter().flat_map(|it| {
@@ -279,7 +275,9 @@ impl<S: Sql> Rows<S> {
                 [Value::Text(&it.name), Value::Bytes(it.value), revision, parted]
             });
             let cells: Vec<_> = cells.collect();
-            self.run(&statement(PUT, PUT_ROW, put.len()), &cells)?;
+            let [begin, end] = PUT;
+            let rows = vec![PUT_ROW; put.len()].join(", ");
+            self.run(&[begin, &rows, end].concat(), &cells)?;
         }
         Ok(())
     }
@@ -310,7 +308,7 @@ struct Waiting<'c> {
     put: Vec<PutRow<'c>>,
     /// The bytes of the values in `put`.
     bytes: usize,
-    deleted: Vec<&'c str>,
+    deleted: Vec<Range<'c>>,
 }
 
 /// A row to write.
@@ -323,9 +321,35 @@ struct PutRow<'c> {
     is_parted: bool,
 }
 
-/// Returns a statement with `item` repeated `count` times between its two parts.
-fn statement([begin, end]: [&str; 2], item: &str, count: usize) -> String {
-    [begin, &vec![item; count].join(", "), end].concat()
+/// Names of rows to delete: one name, or all between two.
+#[derive(Debug)]
+struct Range<'c> {
+    begin: Cow<'c, str>,
+    end: Option<String>,
+}
+
+impl<'c> Range<'c> {
+    fn of_row(name: &'c str) -> Self {
+        Self { begin: name.into(), end: None }
+    }
+
+    /// Returns the names that begin with `prefix`, without itself.
+    fn after(prefix: &'c str) -> Self {
+        Self { begin: prefix.into(), end: Some(format!("{prefix}{LAST}")) }
+    }
+
+    /// Returns the names of the parts after the first of the row `name`.
+    fn of_parts(name: &str) -> Self {
+        let (begin, end) = part_range(name);
+        Self { begin: begin.into(), end: Some(end) }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match &self.end {
+            Some(end) => name > &*self.begin && name < end.as_str(),
+            None => name == self.begin,
+        }
+    }
 }
 
 /// Returns true if a value needs more than one part.
