@@ -62,7 +62,7 @@ fn a_profile_is_added_used_listed_and_removed() {
     let run = |arguments: &[&str]| run(place.folder.path(), &[], arguments, "k");
     check_refused(run(&add), 2, &["prod already", "profile rm prod"]);
     told(&["profile", "use", "--none"], "");
-    check_refused(run(&["ls"]), 2, &["which session", "SHARED_CONTEXT_SESSION"]);
+    check_refused(run(&["ls"]), 2, &["no session is named", "SHARED_CONTEXT_SESSION"]);
     told(&["profile", "rm", "prod"], "");
     check_refused(run(&["ls", "--profile", "prod"]), 2, &["no profile prod", "profile add"]);
     check_refused(run(&["profile", "rm", "prod"]), 2, &["no profile prod", "profile ls"]);
@@ -139,7 +139,7 @@ fn a_key_of_a_profile_is_sent_to_its_url_only() {
     let elsewhere = ["session", "list", "--url", "http://192.0.2.1"];
     check_refused(run(place.folder.path(), &[], &elsewhere, ""), 2, &["no admin key"]);
     let default = ["session", "show", ".", "--url", "http://192.0.2.1"];
-    check_refused(run(place.folder.path(), &[], &default, ""), 2, &["which session"]);
+    check_refused(run(place.folder.path(), &[], &default, ""), 2, &["no session is named"]);
     // The server rejects this one: it was sent.
     check_refused(run(place.folder.path(), &[], &["session", "list"], ""), 1, &["UNAUTHENTICATED"]);
 }
