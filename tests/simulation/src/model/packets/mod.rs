@@ -360,7 +360,7 @@ impl Model {
             return true;
         }
         let past = self.history.get(key).into_iter().flatten().map(|it| &it.stored.entry);
-        match past.filter(|it| it.created <= written).last() {
+        match past.filter(|it| it.created <= written).next_back() {
             Some(last) => self.may_read(who, key, &last.access),
             None => sees_all(name(who)) && self.may_read(who, key, &Access::default()),
         }
