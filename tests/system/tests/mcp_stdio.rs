@@ -368,7 +368,7 @@ fn who_cannot_be_served_is_told_why() {
         let agent = Agent::spawn(data, MODERN, arguments, token.as_slice());
         check_refused(agent.ended(), exit, parts);
     };
-    check(&[], None, 2, &["which session", "mcp notes"]);
+    check(&[], None, 2, &["no session is named", "mcp notes"]);
     check(&["s", "--as", "nobody"], None, 1, &["subagent:"]);
     check(&["not a session"], None, 1, &["session"]);
     check(&["s", "--url", "http://127.0.0.1:1"], None, 3, &["nothing listens", "serve"]);
