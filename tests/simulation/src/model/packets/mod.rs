@@ -359,8 +359,8 @@ impl Model {
         if current.is_some_and(|it| it.created <= written) {
             return true;
         }
-        let past = self.history.get(key).into_iter().flatten().map(|it| &it.stored.entry);
-        match past.filter(|it| it.created <= written).next_back() {
+        let mut past = self.history.get(key).into_iter().flatten().map(|it| &it.stored.entry);
+        match past.rfind(|it| it.created <= written) {
             Some(last) => self.may_read(who, key, &last.access),
             None => sees_all(name(who)) && self.may_read(who, key, &Access::default()),
         }
