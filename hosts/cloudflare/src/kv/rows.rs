@@ -55,7 +55,8 @@ const SCAN: &str = "SELECT name, value, parts FROM rows \
     WHERE name >= ?1 AND name < ?2 AND name > ?3 AND instr(name, char(1)) = 0 \
     ORDER BY name LIMIT ?4";
 const GET_PARTS: &str = "SELECT value FROM rows WHERE name > ?1 AND name < ?2 ORDER BY name";
-/// Deletes rows. After it are a [`DELETE_ROW`] or [`DELETE_RANGE`] for each [`Range`].
+/// Deletes rows. After it are a [`DELETE_ROW`] or [`DELETE_RANGE`] for each [`Range`], each of which is
+/// a search by the primary key.
 const DELETE: &str = "DELETE FROM rows WHERE ";
 const DELETE_ROW: &str = "name = ?";
 const DELETE_RANGE: &str = "(name > ? AND name < ?)";
