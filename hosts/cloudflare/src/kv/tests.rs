@@ -249,7 +249,6 @@ fn cached_rows_are_not_read_again() {
     assert_eq!(database.statements(read), 0);
 }
 
-/// A commit whose reply is lost has an unknown outcome: here it had happened.
 /// Each changed row was once a call of the database, of which a write of the session has seven.
 #[test]
 fn a_commit_takes_few_statements() {
@@ -271,6 +270,7 @@ fn a_commit_takes_few_statements() {
     assert_eq!((value("k/000").as_deref(), value("k/001")), (Some("3"), None));
 }
 
+/// A commit whose reply is lost has an unknown outcome: here it had happened.
 #[test]
 fn storage_is_read_again_after_a_failed_commit() {
     let database = Database::new();
