@@ -103,16 +103,16 @@ pub(crate) fn bless(workspace: &Workspace) -> Result<()> {
 pub(crate) fn build(workspace: &Workspace) -> Result<OsString> {
     let program = workspace.target.join("release").join(PROGRAM);
     let is_first = !program.exists();
-    let mut libraries = Background(None);
+    let mut libraries = None;
     if is_first && !workspace.component().exists() {
         console::step("Building the component and, meanwhile, the libraries of the server");
-        libraries.start(cargo(workspace).arg("--keep-going"))?;
+        libraries = Some(Background::start(cargo(workspace).arg("--keep-going"))?);
     }
     component::build(workspace)?;
     if is_first {
         console::step("Building the server (the first time several minutes: it holds a compiler)");
-        libraries.wait()?;
     }
+    libraries.map_or(Ok(()), Background::wait)?;
     process::run(&mut cargo(workspace))?;
     Ok(program.into())
 }
@@ -127,29 +127,24 @@ fn cargo(workspace: &Workspace) -> Command {
 /// A build of the program that starts before the component is there, without output. It builds
 /// the libraries and then fails, since the program embeds the component. Two builds at once keep the
 /// processors busy: much of each is one crate after the other.
-struct Background(Option<Child>);
+struct Background(Child);
 
 impl Background {
-    fn start(&mut self, cargo: &mut Command) -> Result<()> {
+    fn start(cargo: &mut Command) -> Result<Self> {
         cargo.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        self.0 = Some(cargo.spawn()?);
-        Ok(())
+        Ok(Self(cargo.spawn()?))
     }
 
     /// Waits for its end. A fault of it is one of the build that follows, which shows it.
-    fn wait(&mut self) -> Result<()> {
-        if let Some(mut child) = self.0.take() {
-            child.wait()?;
-        }
+    fn wait(mut self) -> Result<()> {
+        self.0.wait()?;
         Ok(())
     }
 }
 
 impl Drop for Background {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            drop(child.kill());
-            drop(child.wait());
-        }
+        drop(self.0.kill());
+        drop(self.0.wait());
     }
 }

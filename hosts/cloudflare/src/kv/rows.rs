@@ -237,11 +237,10 @@ impl<S: Sql> Rows<S> {
     }
 
     fn put_row<'c>(&self, row: PutRow<'c>, waiting: &mut Waiting<'c>) -> Result<(), CommitError> {
-        let bytes = waiting.bytes.saturating_add(row.value.len());
+        let bytes: usize = waiting.put.iter().chain([&row]).map(|it| it.value.len()).sum();
         if waiting.put.len() >= ROWS_MAX || bytes > BYTES_MAX {
             self.execute(waiting)?;
         }
-        waiting.bytes = waiting.bytes.saturating_add(row.value.len());
         waiting.put.push(row);
         Ok(())
     }
@@ -258,7 +257,7 @@ impl<S: Sql> Rows<S> {
 
     /// Executes the statements that wait: first the deletion, since what is written later stays.
     fn execute(&self, waiting: &mut Waiting<'_>) -> Result<(), CommitError> {
-        let Waiting { put, deleted, .. } = mem::take(waiting);
+        let Waiting { put, deleted } = mem::take(waiting);
         if !deleted.is_empty() {
             let conditions = deleted.iter().map(|it| match it.end {
                 Some(_) => DELETE_RANGE,
@@ -307,8 +306,6 @@ impl<S: Sql> Rows<S> {
 #[derive(Debug, Default)]
 struct Waiting<'c> {
     put: Vec<PutRow<'c>>,
-    /// The bytes of the values in `put`.
-    bytes: usize,
     deleted: Vec<Range<'c>>,
 }
 
