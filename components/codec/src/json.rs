@@ -18,7 +18,7 @@ const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
     clippy::cast_sign_loss,
     reason = "it is whole and within the range"
 )]
-pub(crate) fn whole(number: f64) -> Option<u64> {
+pub fn whole(number: f64) -> Option<u64> {
     let is_whole = number.fract() == 0.0 && (0.0..=EXACT_MAX).contains(&number);
     is_whole.then_some(number as u64)
 }

@@ -45,7 +45,7 @@ pub use invoke::{
     Caller, Credential, Effect, Reply, config_to_json, invoke, parse_config, parse_config_change,
     parse_document, perform, to_json, wake,
 };
-pub use json::{Time, parse_whole};
+pub use json::{Time, parse_whole, whole};
 pub use nearest::{did_you_mean, nearest, nearest_action};
 pub use refusal::{shorten, unknown_member};
 pub use shared_context_core::Code;

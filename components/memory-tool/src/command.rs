@@ -156,13 +156,11 @@ impl Members<'_> {
 }
 
 /// Returns the whole number in `value`, which may be written as `1.0`.
-#[expect(clippy::cast_possible_truncation, reason = "it is whole and within the range")]
 fn whole(value: &Value) -> Option<i64> {
-    /// Largest whole number that every JSON parser holds exactly.
-    const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
     value.as_i64().or_else(|| {
-        let number = value.as_f64().filter(|it| it.fract() == 0.0 && it.abs() <= EXACT_MAX)?;
-        Some(number as i64)
+        let number = value.as_f64()?;
+        let size = i64::try_from(shared_context_codec::whole(number.abs())?).ok()?;
+        Some(if number < 0.0 { -size } else { size })
     })
 }
 

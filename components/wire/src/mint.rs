@@ -22,7 +22,7 @@ use crate::{
         AGENT_TTL_SECONDS, Grant, Identity, Keys, Minted, ORCHESTRATOR_TTL_SECONDS, ProjectGrant,
         TTL_SECONDS,
     },
-    http::{ToolRequest, invalid_reply, scope},
+    http::{ToolRequest, invalid_reply, repeated, scope},
     tools::Toolset,
 };
 
@@ -170,10 +170,7 @@ pub(crate) async fn invite<E: Engine>(
 /// Rejects a list of tools in which a set is unknown or named twice.
 fn check_tools(tools: &[String]) -> Result<(), Failure> {
     Toolset::parse(tools.iter().map(String::as_str))?;
-    let mut once: Vec<&String> = tools.iter().collect();
-    once.sort_unstable();
-    once.dedup();
-    if once.len() < tools.len() {
+    if repeated(tools.iter().map(String::as_str)).is_some() {
         return Err(malformed("tools has the same set twice; name each once"));
     }
     Ok(())

@@ -67,10 +67,7 @@ impl<'b> Members<'b> {
         if let Err(error) = deserializer.end() {
             return reject(format!("the body is not one JSON object: {}", syntax_error(&error)));
         }
-        let mut names: Vec<&str> = members.iter().map(|(name, _)| &**name).collect();
-        // Sorted, because a body can have many members.
-        names.sort_unstable();
-        if let Some([name, _]) = names.array_windows().find(|[one, other]| one == other) {
+        if let Some(name) = repeated(members.iter().map(|(name, _)| &**name)) {
             let shown: String = name.chars().take(80).collect();
             return Err(malformed(format!("the body has the member {shown} twice")));
         }
@@ -195,7 +192,15 @@ pub(crate) fn text(body: &[u8]) -> Result<&str, Failure> {
     })
 }
 
-struct Object;
+/// Returns one of the names that are there twice. They are sorted, since there can be many.
+pub(crate) fn repeated<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    names.array_windows().find(|[one, other]| one == other).map(|[name, _]| *name)
+}
+
+/// The parser of an object: its members, in the order sent.
+pub(crate) struct Object;
 
 impl<'b> Visitor<'b> for Object {
     type Value = Vec<(Cow<'b, str>, &'b RawValue)>;

@@ -73,7 +73,7 @@ use crate::{
 };
 
 pub(crate) use self::{
-    body::JsonText,
+    body::{JsonText, Object, repeated},
     call::{invalid_reply, scope},
     changes::{Page, WAIT_SECONDS_MAX, Wait, revision},
     cursor::Cursor,

@@ -1,15 +1,15 @@
 //! Parameters of a message, stored as they were sent.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{DeserializeOwned, Error as _, MapAccess, Visitor},
+    de::{DeserializeOwned, Error as _},
 };
 use serde_json::value::RawValue;
 
 use super::fault::Fault;
-use crate::http::JsonText;
+use crate::http::{JsonText, Object, repeated};
 
 /// Members of an object, in the order sent; no name occurs twice.
 #[derive(Debug, Clone, Default)]
@@ -93,27 +93,11 @@ impl<'b> Params<'b> {
 
 impl<'de: 'b, 'b> Deserialize<'de> for Params<'b> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Params<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut params = Params::default();
-                while let Some((JsonText(name), value)) = map.next_entry()? {
-                    params.0.push((name, value));
-                }
-                // Sorted, because an object can have many members.
-                let mut names: Vec<&str> = params.names().collect();
-                names.sort_unstable();
-                if names.array_windows().any(|[one, other]| one == other) {
-                    return Err(A::Error::custom("a member occurs twice"));
-                }
-                Ok(params)
-            }
+        let params = Self(deserializer.deserialize_map(Object)?);
+        if repeated(params.names()).is_some() {
+            return Err(D::Error::custom("a member occurs twice"));
         }
-        deserializer.deserialize_map(Members)
+        Ok(params)
     }
 }
 
