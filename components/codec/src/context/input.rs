@@ -119,8 +119,8 @@ pub(crate) fn assemble(it: AssembleInput) -> Result<Command, Error> {
     let defaults = Rules::default();
     let window = it.window.map(|it| {
         let window = it.window_tokens.map_or(WINDOW_TOKENS_DEFAULT, Tokens);
-        WindowPlan::check_window("window.window_tokens", window)?;
-        let plan = WindowPlan::new(window, &Allocation::default())?;
+        let named = |error| Error::malformed(format!("window.{error}"));
+        let plan = WindowPlan::new(window, &Allocation::default()).map_err(named)?;
         Ok::<_, Error>((plan, Tokens(it.used_tokens.unwrap_or(0))))
     });
     let previous = it.previous.as_deref().map(|it| KeptId::parse_envelope("previous", it));

@@ -34,11 +34,11 @@ pub(super) struct Fact<'a> {
     pub(super) class: Class,
     /// Its score.
     pub(super) score: u8,
-    /// Whether it holds: no later fact replaces it.
+    /// True if it holds: no later fact replaces it.
     pub(super) holds: bool,
     /// The item of the fact that holds in its place, if its text is another.
     pub(super) replaced_in: Option<usize>,
-    /// Whether it is an issue that is resolved.
+    /// True if it is an issue that is resolved.
     pub(super) is_resolved: bool,
     /// Where it was said first: an item and a line in it, from 1.
     pub(super) source: String,

@@ -1,10 +1,11 @@
 //! Compaction: makes a conversation fit by shortening it in its own words, and reports what was
 //! lost (spec 17.2).
 //!
-//! `facts` collects what must not be lost. `score` says how much each item must be kept (`weigh` its
-//! parts), `duplicate` finds repetitions, `condense` says what remains of an item that is not kept
-//! whole, `label` how often it was repeated, `prepare` and `select` choose until the target is reached, `validate` proves that nothing of 100 was lost, `describe` tells what became of all
-//! items. `summary` compares a summary in other words with the facts.
+//! `facts` collects the facts that must not be lost. `score` rates each item (`weigh` its parts),
+//! `duplicate` finds repetitions, `condense` shortens an item, `label` counts its repetitions,
+//! `prepare` and `select` choose until the target is reached, `validate` checks that no fact of
+//! score 100 was lost, `describe` reports the outcome of each item. `summary` compares a paraphrased
+//! summary with the facts.
 //!
 //! # Invariants
 //!
@@ -29,9 +30,10 @@ mod validate;
 mod weigh;
 
 pub use request::{
-    AIM_TOKENS_MAX, Aim, Command, CompactItems, Compaction, Coverage, Digest, DigestLine,
-    ExtractFacts, Fate, Finding, Flag, Loss, Outcome, Remainder, Reply, Request, SUMMARY_BYTES_MAX,
-    ScoreParts, Scored, Section, Snapshot, SummaryRequest, TARGET_PERCENT, TURNS_MAX, Weighting,
+    AIM_TOKENS_MAX, Aim, Command, CompactItems, Compaction, Coverage, DIGEST_HEADING, Digest,
+    DigestLine, ExtractFacts, Fate, Finding, Flag, Loss, Outcome, Remainder, Reply, Request,
+    SUMMARY_BYTES_MAX, ScoreParts, Scored, Section, Snapshot, SummaryRequest, TARGET_PERCENT,
+    TURNS_MAX, Weighting,
 };
 pub use summary::{Repair, SummaryCheck, Verdict, VerdictKind, check_summary, repair};
 

@@ -12,7 +12,7 @@ use crate::{
     tokens::Tokens,
 };
 
-pub use crate::extract::digest::Section;
+pub use crate::extract::digest::{HEADING as DIGEST_HEADING, Section};
 
 /// The share of the window that a compaction aims at, in percent.
 pub const TARGET_PERCENT: u32 = 65;

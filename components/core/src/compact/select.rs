@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Error,
-    item::Item,
+    item::{Item, units::members},
     order::sorted,
     tokens::{Tokens, approximate},
 };
@@ -90,12 +90,6 @@ impl<'a> Selection<'a> {
         judged: &'a [Judgement],
         units: &'a [usize],
     ) -> Self {
-        let mut members = vec![Vec::new(); items.len()];
-        for (place, unit) in units.iter().enumerate() {
-            if let Some(it) = members.get_mut(*unit) {
-                it.push(place);
-            }
-        }
         let texts = items.iter().filter_map(|it| Some((it.tokens, it.text()?)));
         let ratio = texts.fold((0_u64, 0_u64), |sum, (tokens, text)| {
             let chars = u64::from(approximate(text).0).saturating_mul(4);
@@ -106,7 +100,7 @@ impl<'a> Selection<'a> {
             facts,
             judged,
             units,
-            members,
+            members: members(units),
             steps: Vec::new(),
             parts: vec![None; items.len()],
             labels: vec![None; items.len()],

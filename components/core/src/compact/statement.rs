@@ -10,7 +10,7 @@ use crate::{
 
 /// The words at which the statement of a fact ends: a summary need not repeat its reasons.
 const REASONS: [&str; 5] = [" because ", " since ", " due to ", " so that ", " in order to "];
-/// What negates the words before it, or follows such a negation.
+/// Words that negate those before them, or follow such a negation.
 const BEHIND: [&str; 8] = [
     "forbidden",
     "prohibited",
@@ -27,7 +27,7 @@ pub(super) struct Claim {
     pub(super) hard: Vec<Token>,
     pub(super) words: Vec<Token>,
     pub(super) bound: Option<Bound>,
-    /// Whether something happens before another; `None` if neither.
+    /// True if something happens before another, false if after it; `None` if neither.
     is_earlier: Option<bool>,
     pub(super) negates: bool,
 }

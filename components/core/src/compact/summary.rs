@@ -1,5 +1,5 @@
-//! Checks a summary that somebody wrote in their own words: which preserved facts it has, which are
-//! missing, and which it has with an older value (spec 17.4).
+//! Checks a paraphrased summary: which preserved facts it has, which are missing, and which it has
+//! with an older value (spec 17.4).
 //!
 //! A summary has a fact if one of its sentences has all numbers, ids and names of the fact's
 //! statement, enough of its other words, and the same negation and bound. The text after `because`,

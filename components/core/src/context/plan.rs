@@ -140,21 +140,6 @@ pub struct WindowPlan {
 }
 
 impl WindowPlan {
-    /// Validates the size of a window.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Malformed`], naming the `member`, its value and its range.
-    pub fn check_window(member: &str, window: Tokens) -> Result<(), Error> {
-        if (Tokens(1)..=WINDOW_TOKENS_MAX).contains(&window) {
-            return Ok(());
-        }
-        Err(Error::malformed(format!(
-            "{member} is {}; it must be 1 to {}",
-            window.0, WINDOW_TOKENS_MAX.0
-        )))
-    }
-
     /// Plans a window. Shares are rounded down to tokens, that of the buffer is rounded up.
     ///
     /// # Errors
@@ -163,7 +148,12 @@ impl WindowPlan {
     /// out of range, a part out of its bounds in the order of [`Part::ALL`], parts that exceed the
     /// window.
     pub fn new(window: Tokens, allocation: &Allocation) -> Result<Self, Error> {
-        Self::check_window("window_tokens", window)?;
+        if !(Tokens(1)..=WINDOW_TOKENS_MAX).contains(&window) {
+            return Err(Error::malformed(format!(
+                "window_tokens is {}; it must be 1 to {}",
+                window.0, WINDOW_TOKENS_MAX.0
+            )));
+        }
         for part in Part::ALL {
             check_part(window, allocation, part)?;
         }

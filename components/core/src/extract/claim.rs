@@ -66,7 +66,7 @@ const EMPHASIS: &[&str] = &[
     "also", "and", "or", "but", "the", "is", "are", "to", "of", "critical", "high", "medium",
     "low",
 ];
-/// What happens earlier than something, and what happens later.
+/// Words of statements that something is earlier, and of those that it is later.
 const EARLIER: [&str; 3] = ["before", "until", "within"];
 const LATER: [&str; 2] = ["after", "since"];
 /// Units, each with its forms.
@@ -122,7 +122,7 @@ pub(crate) struct Token {
     pub(crate) stem: Word,
     /// The first byte of the run of characters that it was read from.
     pub(crate) start: usize,
-    /// Which unit a number has; 0 if it has none that is known.
+    /// The unit of a number; 0 without a known unit.
     unit: usize,
 }
 
@@ -216,7 +216,7 @@ pub(crate) fn tokens(reader: &mut Reader, sentence: &str) -> Vec<Token> {
     found
 }
 
-/// Returns the number of the unit that a word in lower case names; 0 if it is none.
+/// Returns the number of the unit that a word in lower case names; 0 for other words.
 pub(super) fn unit_of(lower: &str) -> usize {
     UNITS.iter().position(|it| it.contains(&lower)).map_or(0, |it| it.saturating_add(1))
 }

@@ -40,7 +40,7 @@ closed_list! {
 }
 
 /// The first line of every digest.
-pub(crate) const HEADING: &str = "# Compacted context";
+pub const HEADING: &str = "# Compacted context";
 
 /// The titles of the sections, in their order.
 const TITLES: [&str; Section::ALL.len()] = [
@@ -206,12 +206,8 @@ fn read_line(line: &str, section: Section) -> Option<(Line<'_>, usize)> {
     let required = line.strip_prefix("- ");
     let is_required = required.is_some();
     let line = required.or_else(|| line.strip_prefix("* "))?;
-    let marked = line.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
-    let marked = marked.filter(|(line, _)| line.ends_with(']'));
-    let marked = marked.and_then(|(line, name)| {
-        Authority::ALL.into_iter().find(|it| it.as_str() == name).map(|it| (line, it))
-    });
-    let (line, authority) = marked.unwrap_or((line, Authority::Operator));
+    let (line, authority) = marked(line);
+    let authority = authority.unwrap_or(Authority::Operator);
     let line = line.strip_suffix(']')?;
     let several = line.strip_prefix('[').and_then(|it| it.strip_suffix(" lines"));
     let several = several.and_then(|it| it.rsplit_once(", "));
@@ -221,6 +217,16 @@ fn read_line(line: &str, section: Section) -> Option<(Line<'_>, usize)> {
     }
     let (text, source) = line.rsplit_once(" [")?;
     Some((Line { section, text, source, authority, is_required }, 0))
+}
+
+/// Divides a line into its text with the source, and the authority after it, if it has one.
+pub(super) fn marked(line: &str) -> (&str, Option<Authority>) {
+    let marked = line.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
+    let marked = marked.filter(|(line, _)| line.ends_with(']'));
+    let marked = marked.and_then(|(line, name)| {
+        Authority::ALL.into_iter().find(|it| it.as_str() == name).map(|it| (line, Some(it)))
+    });
+    marked.unwrap_or((line, None))
 }
 
 #[cfg(test)]

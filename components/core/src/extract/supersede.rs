@@ -6,12 +6,13 @@
 //! does not name the subject: `port 22` and `port 80` are two. `the production database` and `the
 //! staging database` differ in a word of the subject on both sides, so both stay.
 //!
-//! Who speaks counts: nobody outside of the team replaces or settles what the team said.
+//! A third party never replaces or settles a statement of the team.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     claim::{Token, TokenKind, names_same, polarity, tokens},
+    digest,
     fact::{Class, Fact, Status},
     form::is_state,
     unlabelled,
@@ -41,9 +42,9 @@ struct Statement {
     values: Vec<Token>,
     /// The text in lower case.
     lower: String,
-    /// Whether it is a line of a checklist. Such lines are of different things.
+    /// True if it is a line of a checklist. Such lines are of different things.
     is_listed: bool,
-    /// Whether it says what its subject is, as `the cutover is on Friday` does and `use Kafka` does not.
+    /// True if it defines its subject, as `the cutover is on Friday` does and `use Kafka` does not.
     is_definition: bool,
     /// True if it negates, as `do not use port 80` does.
     negates: bool,
@@ -98,8 +99,8 @@ pub(super) fn supersede(facts: &mut [Fact]) {
     }
 }
 
-/// Returns true if who said `new` may replace what `old` says: who has no less authority, or somebody
-/// of the team whose word counts as much.
+/// Returns true if `new` may replace `old`: it has no less authority, or it is of the team and
+/// has no lower score.
 fn may_replace(new: &Fact, old: &Fact) -> bool {
     new.authority <= old.authority || is_of_team(new.authority) && new.score >= old.score
 }
@@ -111,9 +112,7 @@ fn is_of_team(authority: Authority) -> bool {
 
 /// Returns a line of a digest without its source, as in `Use Kafka [m4:1] (model)`.
 fn unsourced(text: &str) -> &str {
-    let marked = text.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
-    let is_name = |name: &str| Authority::ALL.into_iter().any(|it| it.as_str() == name);
-    let line = marked.filter(|it| is_name(it.1)).map_or(text, |it| it.0);
+    let (line, _) = digest::marked(text);
     let source = line.strip_suffix(']').and_then(|it| it.rsplit_once(" ["));
     let is_place = |it: &str| {
         let number = it.rsplit_once(':').map(|it| it.1);
@@ -247,14 +246,14 @@ pub(crate) fn holders(facts: &[Fact]) -> Vec<usize> {
     holders
 }
 
-/// What somebody called done.
+/// A statement that issues are done.
 #[derive(Debug)]
 pub(super) struct Resolution {
-    /// The place of the item that says so.
+    /// The place of the item with the statement.
     pub(super) item: usize,
-    /// Who says it.
+    /// The authority of its source.
     pub(super) by: Authority,
-    /// The ids that are done; without one, what failed in the last 20 items.
+    /// The ids of the issues; without one, the failures of the last 20 items.
     pub(super) ids: Vec<String>,
 }
 

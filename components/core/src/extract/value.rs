@@ -1,4 +1,5 @@
-//! Which number, id or name of a statement is its value, and which ones name what it is about.
+//! Distinguishes the number, id or name that is the value of a statement from those that name its
+//! subject.
 //!
 //! A value may be restated: `The limit is 3`, `at most 5`, `5 replicas`. What stands behind a noun
 //! names one of several things that all may hold: `port 22`, `table T1`, `Python 3.8`. In doubt it
@@ -51,7 +52,7 @@ const BOUNDS: &[&str] = &[
     "most", "least", "than", "within", "under", "over", "below", "above", "exactly", "of", "max",
     "min", "maximum", "minimum",
 ];
-/// What a number follows that somebody decides on.
+/// Phrases before a number that is a decision.
 const SETTLES: &[&str] =
     &["decided on", "settled on", "agreed on", "set to", "changed to", "raised to", "lowered to"];
 /// Verbs of an instruction that sets a number.

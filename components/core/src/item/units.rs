@@ -26,6 +26,18 @@ pub(crate) fn units(items: &[Item]) -> Vec<usize> {
     (0..items.len()).map(|place| root(&mut firsts, place)).collect()
 }
 
+/// Returns the items of each unit, in its first item's place. `units` has the first item of each
+/// item's unit.
+pub(crate) fn members(units: &[usize]) -> Vec<Vec<usize>> {
+    let mut members = vec![Vec::new(); units.len()];
+    for (place, unit) in units.iter().enumerate() {
+        if let Some(it) = members.get_mut(*unit) {
+            it.push(place);
+        }
+    }
+    members
+}
+
 /// Returns the first item of a unit, and shortens the way to it.
 fn root(firsts: &mut [usize], mut place: usize) -> usize {
     while let Some(first) = firsts.get(place).copied().filter(|it| *it != place) {

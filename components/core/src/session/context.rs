@@ -179,7 +179,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         let caller = &self.caller.participant;
         let keys = self.caller.keys();
         if (caller.role() == Role::Agent && envelope.created_by != *caller)
-            || (!keys.is_every_key() && envelope.has_entry(|it| !keys.has(it)))
+            || (self.is_limited() && envelope.has_entry(|it| !keys.has(it)))
         {
             return Err(Error::EnvelopeNotFound { id: id.to_string() });
         }
@@ -208,7 +208,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         for part in &mut envelope.parts {
             let is_readable = match (&part.entry, &part.item) {
                 (Some((key, _)), _) => self.entry(key)?.is_some_and(|it| self.may_read(&it)),
-                (None, Some(id)) => !id.starts_with(ROUND) || self.caller.keys().is_every_key(),
+                (None, Some(id)) => !id.starts_with(ROUND) || !self.is_limited(),
                 (None, None) => true,
             };
             if !is_readable {
@@ -302,7 +302,7 @@ impl<B: Bucket> OpenSession<'_, B> {
     /// Returns true if the caller sees this missing context. A credential that is limited to some
     /// keys sees its own only: texts have no key.
     fn sees_missing(&self, it: &Missing) -> bool {
-        self.caller.keys().is_every_key() || it.by == self.caller.participant
+        !self.is_limited() || it.by == self.caller.participant
     }
 
     /// Returns the stored reply if the same request was executed before.

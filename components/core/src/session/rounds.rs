@@ -292,7 +292,7 @@ impl<B: Bucket> OpenSession<'_, B> {
 
     /// Rejects credentials limited to some keys: a round state has no keys.
     pub(super) fn require_unlimited(&self) -> Result<(), Error> {
-        if self.caller.keys().is_every_key() {
+        if !self.is_limited() {
             return Ok(());
         }
         Err(Error::Forbidden {

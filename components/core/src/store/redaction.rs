@@ -52,7 +52,7 @@ pub fn is_placeholder(text: &str) -> bool {
         }
         Line::parse("reason", &reason).ok()
     });
-    // What was parsed is written again: a text that differs anywhere is none.
+    // The parsed parts are written again, so a text that differs anywhere is not a placeholder.
     digest::is_sha256(digest) && placeholder_of(digest, reason.as_ref()) == text
 }
 

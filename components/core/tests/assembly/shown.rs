@@ -1,5 +1,5 @@
-//! What stays in a text although something speaks against it: what is always shown, what stands
-//! for something else, and what the task names.
+//! Items that stay in a text despite a reason to leave them out: they are always shown, stand for
+//! another item, or the task names them.
 
 use shared_context_core::{
     context::{
@@ -167,7 +167,7 @@ fn what_the_task_names_is_relevant() {
     }
 }
 
-/// What shared a word with a pinned item was once shown however high `relevance_min` was.
+/// An item with a word of a pinned item was once shown however high `relevance_min` was.
 #[test]
 fn the_least_relevance_holds_beside_pinned_items() {
     let items = [file("pinned", "banana"), file("bread", "banana bread"), file("retry", "retry")];

@@ -1,4 +1,4 @@
-//! What a compaction makes of facts that a later one replaced or settled, over several rounds.
+//! Facts that a later one replaced or settled, over several rounds of compaction.
 
 use shared_context_core::{
     compact::{Aim, Compaction, Outcome},

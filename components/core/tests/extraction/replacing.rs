@@ -1,4 +1,4 @@
-//! Which facts a later one replaces or settles, and which ones both hold.
+//! Pairs of facts of which the later one replaces or settles the other, and pairs that both hold.
 
 use shared_context_core::{
     extract::{Class, Position, Status, extract},

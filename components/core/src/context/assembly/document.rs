@@ -285,8 +285,8 @@ fn write_texts<'a>(json: &mut Writer, name: &str, texts: impl Iterator<Item = &'
 }
 
 impl Previous {
-    /// Returns what a later assembly needs of an envelope, and of what stands before the blocks of
-    /// its text; no blocks if `envelope` is none.
+    /// Returns the facts of an envelope that a later assembly uses. `open` is its text before the
+    /// blocks. An invalid `envelope` has no blocks.
     pub fn of_envelope(envelope: &str, open: &str) -> Self {
         let value: Value = serde_json::from_slice(envelope.as_bytes()).unwrap_or_default();
         let list = |path| value.pointer(path).and_then(Value::as_array).into_iter().flatten();

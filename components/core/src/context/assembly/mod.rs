@@ -120,7 +120,7 @@ pub struct Request<'a> {
 /// The facts of an earlier assembly that the next one uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Previous {
-    /// What stands before its blocks.
+    /// Its text before the blocks.
     pub open: String,
     /// Its blocks, in the order of the text.
     pub blocks: Vec<PreviousBlock>,

@@ -70,7 +70,7 @@ pub(super) fn rank(
         };
         let is_preloaded = ranking.loading == Loading::Preload;
         let is_related = ranking.relevance > Score(0) || related.get(nth).copied().unwrap_or(false);
-        // What the task names is meant, whatever words its text has.
+        // An item that the task names is relevant even without a common word.
         let is_relevant = is_related && ranking.relevance >= rules.relevance_min
             || ranking.score.signals.contains(&Signal::Mentioned);
         // What was shown before stays, so that a conversation has no gaps.

@@ -3,7 +3,7 @@
 use super::{Request, Segment};
 use crate::{
     budget::{Omission, Reason},
-    item::{Item, Kind, ListedKind},
+    item::{Item, Kind, ListedKind, units::members},
     order::sorted,
     text,
 };
@@ -38,7 +38,8 @@ pub(super) fn screen(
         .collect();
     // What cannot be shown replaces nothing.
     spread(items, units, &mut omissions);
-    let mut screen = Screen { items, units, fixed, omissions, replaces: vec![false; items.len()] };
+    let (members, replaces) = (members(units), vec![false; items.len()]);
+    let mut screen = Screen { items, units, members, fixed, omissions, replaces };
     screen.omit_superseded();
     screen.omit_repetitions();
     screen.omissions
@@ -47,10 +48,13 @@ pub(super) fn screen(
 /// The items, and those that are left out so far.
 struct Screen<'a> {
     items: &'a [Item],
+    /// The unit of each item.
     units: &'a [usize],
+    /// The items of each unit.
+    members: Vec<Vec<usize>>,
     fixed: &'a [bool],
     omissions: Vec<Option<Omission>>,
-    /// Which items replace another, so that its content is in the text.
+    /// True for each item that replaces another, so its content is in the text.
     replaces: Vec<bool>,
 }
 
@@ -157,15 +161,13 @@ impl Screen<'_> {
         if self.is_fixed(place) || !self.is_left(place) || !self.is_left(other) {
             return;
         }
-        let unit = self.units.get(place);
-        let units = self.units.iter().enumerate();
-        let unit: Vec<usize> =
-            units.filter(|(_, it)| Some(*it) == unit).map(|(place, _)| place).collect();
+        let unit = self.units.get(place).and_then(|it| self.members.get(*it));
+        let Some(unit) = unit.map(Vec::as_slice) else { return };
         let is_needed = |it: &usize| *it == other || self.replaces.get(*it) == Some(&true);
         if unit.iter().any(|it| *it != place && is_needed(it)) {
             return;
         }
-        for it in unit {
+        for it in unit.iter().copied() {
             let cause = self.items.get(if it == place { other } else { place });
             if let (Some(omission), Some(item), Some(cause)) =
                 (self.omissions.get_mut(it), self.items.get(it), cause)

@@ -15,6 +15,7 @@ use crate::{
         capacity::is_crowded,
         loading::{Loading, LoadingRule},
     },
+    item::units::members,
     order::{map, sorted},
     tokens::Tokens,
 };
@@ -300,14 +301,15 @@ impl Selection<'_> {
         let Request { items, rules, .. } = *self.request;
         let places: BTreeMap<&str, usize> =
             map(items.iter().enumerate().map(|(place, it)| (it.id.as_str(), place)));
+        let members = members(self.units);
         let mut duplicates = Vec::new();
         for (place, omission) in omissions.iter().enumerate() {
             let omission = omission.as_ref().filter(|it| it.reason == Reason::DuplicateOf);
             let Some(of) = omission.and_then(|it| places.get(it.other.as_deref()?)) else {
                 continue;
             };
-            let unit = self.units.get(place);
-            let is_alone = self.units.iter().filter(|it| Some(*it) == unit).count() == 1;
+            let unit = self.units.get(place).and_then(|it| members.get(*it));
+            let is_alone = unit.is_some_and(|it| it.len() == 1);
             if is_alone && rules.rank_by != RankBy::Score {
                 let size = self.sizes.get(place).copied().unwrap_or_default();
                 duplicates.push(Duplicate { place, of: *of, size });

@@ -155,9 +155,8 @@ impl<B: Bucket> OpenSession<'_, B> {
         recipe: &Recipe,
         entries: &Entries,
     ) -> Result<Packet, Error> {
-        let is_limited = !self.caller.keys().is_every_key();
         let is_visible = |it: &Source| self.sees_source(it, recipe, entries);
-        if is_limited || !packet.statements.iter().all(|it| is_visible(&it.source)) {
+        if self.is_limited() || !packet.statements.iter().all(|it| is_visible(&it.source)) {
             conceal(&mut packet, &is_visible);
             seal(&mut packet, &|text| self.count(text))?;
         }
@@ -201,13 +200,12 @@ impl<B: Bucket> OpenSession<'_, B> {
 
     /// Returns true if the caller may see what comes from a source.
     fn sees_source(&self, source: &Source, recipe: &Recipe, entries: &Entries) -> bool {
-        let has_all_keys = self.caller.keys().is_every_key();
         match &source.origin {
             Origin::Given | Origin::File { .. } | Origin::Item { .. } => true,
             Origin::Entry { key, .. } => recipe.keys.contains(key) || self.sees_entry(key, entries),
-            Origin::State { .. } => has_all_keys,
+            Origin::State { .. } => !self.is_limited(),
             Origin::Missing { .. } => {
-                has_all_keys || source.by.as_deref() == Some(self.caller.participant.as_str())
+                !self.is_limited() || source.by.as_deref() == Some(self.caller.participant.as_str())
             }
         }
     }

@@ -62,17 +62,17 @@ impl<B: Bucket> OpenSession<'_, B> {
             });
         }
         withheld.truncate(WITHHELD_MAX);
-        let is_unlimited = self.caller.keys().is_every_key();
         let rounds = StoredRounds(self.bucket);
         let last = rounds.rounds()?.last;
-        if is_unlimited && last > 0 {
+        if !self.is_limited() && last > 0 {
             let document = rounds.document(last)?.as_str().to_owned();
             sources.state = Some(StateSource { round: last, document });
         }
         let context = StoredContext(self.bucket);
         let mut missing = context.all_missing()?;
-        missing
-            .retain(|it| it.answer.is_none() && (is_unlimited || it.by == self.caller.participant));
+        missing.retain(|it| {
+            it.answer.is_none() && (!self.is_limited() || it.by == self.caller.participant)
+        });
         sources.missing = missing
             .into_iter()
             .map(|it| MissingSource { id: it.id.to_string(), text: it.text, reported_by: it.by })

@@ -7,10 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
+use shared_context_core::compact::DIGEST_HEADING;
 
-/// How the digest of a compaction begins.
-const HEADING: &str = "# Compacted context";
-/// What tools return.
+/// The kind and the authority of the results of tools.
 const RESULT: (&str, &str) = ("tool_result", "tool_external");
 /// The types of lines that Claude Code writes without the id of a session and without a message.
 const NOTES: [&str; 3] = ["summary", "file-history-snapshot", "file-history-delta"];
@@ -24,7 +23,7 @@ const UUID_BYTES: usize = 36;
 pub(super) enum Place {
     /// A result of a tool, by its number from 1.
     Result(usize),
-    /// What the model thought.
+    /// A thought of the model.
     Thought,
     /// All that is not at another place.
     Text,
@@ -42,11 +41,11 @@ pub(super) struct Part {
     pub(super) answers: Option<String>,
 }
 
-/// What a message says, without its form.
+/// The content of a message, whatever its form.
 #[derive(Debug)]
 pub(super) struct Message {
     role: String,
-    /// Whether a tool speaks, and nobody else.
+    /// True if all its content is of a tool.
     is_result: bool,
     /// Its parts. There is one at least.
     pub(super) parts: BTreeMap<Place, Part>,
@@ -179,7 +178,7 @@ impl Message {
         }
     }
 
-    /// Returns the part at a place; a new one if there is none.
+    /// Returns the part at a place, and creates it if it is missing.
     fn part(&mut self, place: Place) -> &mut Part {
         self.parts.entry(place).or_default()
     }
@@ -192,7 +191,9 @@ impl Message {
             // A tool may return what looks like a digest.
             (Place::Text, _) if self.is_result => RESULT,
             // What an earlier compaction left, whichever role carries it.
-            (Place::Text, _) if part.text.starts_with(HEADING) => ("computed_summary", "model"),
+            (Place::Text, _) if part.text.starts_with(DIGEST_HEADING) => {
+                ("computed_summary", "model")
+            }
             (Place::Text, "system") => ("system_prompt", "operator"),
             (Place::Text, "developer") => ("developer_instruction", "operator"),
             (Place::Text, "user" | "human") => ("user_message", "user"),
