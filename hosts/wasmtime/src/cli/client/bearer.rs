@@ -15,7 +15,7 @@ pub(crate) struct Bearer {
     kind: BearerKind,
 }
 
-/// What a bearer token proves.
+/// The kind of a bearer token.
 #[derive(Clone, PartialEq, Eq)]
 enum BearerKind {
     /// A participant's credential.

@@ -28,7 +28,7 @@ struct Line {
     items: Vec<(Place, Map<String, Value>)>,
 }
 
-/// What is left of a line: the places of the parts that stay, and their texts if they are new.
+/// The rest of a line: the places of the parts that stay, and their texts if they are new.
 type Left<'a> = BTreeMap<Place, Option<&'a str>>;
 
 impl Transcript {
@@ -209,8 +209,8 @@ mod tests {
         assert_eq!(members(ANTHROPIC, "pair")[2], members(ANTHROPIC, "id")[1]);
     }
 
-    /// What a user wrote beside the result of a tool was taken for the words of the tool, and
-    /// deleted when the result was shortened.
+    /// The text of a user beside the result of a tool was read as part of the result, and deleted
+    /// when the result was shortened.
     #[test]
     fn a_user_may_speak_beside_the_result_of_a_tool() {
         let line = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"rows"},{"type":"tool_result","tool_use_id":"t2","content":"more"},{"type":"text","text":"Never touch it."}]}"#;
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(left[0]["content"], json!([{"type": "text", "text": "Never touch it."}]));
     }
 
-    /// What a model thought counted nothing, so a transcript over its target was called short.
+    /// The thoughts of a model counted nothing, so a transcript over its target was called short.
     #[test]
     fn thoughts_count_but_are_not_said() {
         let line = r#"{"role":"assistant","content":[{"type":"thinking","thinking":"We must\nhurry.","signature":"x"},{"type":"text","text":"Done."}]}"#;
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(members(&own, "kind"), ["computed_summary"]);
     }
 
-    /// A message of calls alone, a byte order mark, or a line about the session refused the file.
+    /// A message of calls alone, a byte order mark, or a line about the session failed the command.
     #[test]
     fn transcripts_of_agents_are_read() {
         let text = "\u{feff}{\"type\":\"summary\",\"summary\":\"Refunds\"}
