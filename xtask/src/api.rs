@@ -11,7 +11,7 @@ const PACKAGE: &str = "shared-context-api";
 pub(crate) const PYPI: Pins = Pins {
     folder: "tests/api",
     name: "api-python",
-    about: "schemathesis and a generator of clients (once, 100 MB)",
+    about: "schemathesis, REDbot and a generator of clients (once, 130 MB)",
     does: "tests the HTTP interface",
 };
 const NPM: npm::Pins = npm::Pins {

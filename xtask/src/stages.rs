@@ -60,7 +60,7 @@ pub(crate) enum Stage {
     Test,
     /// The Spin app in an emulator: conformance, kills, the example
     Spin,
-    /// schemathesis and generators of clients against the HTTP interface, by its own `OpenAPI` document
+    /// schemathesis, `REDbot` and generators of clients against the HTTP interface, by its own `OpenAPI` document
     Api,
     /// The Worker under the real workerd: conformance, kills, deployment
     Workers,

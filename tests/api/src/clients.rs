@@ -114,7 +114,7 @@ fn operation_ids(document: &Path) -> Vec<String> {
     operations.filter_map(|it| it["operationId"].as_str().map(str::to_owned)).collect()
 }
 
-fn stdout(mut command: Command) -> Result<String, String> {
+pub(crate) fn stdout(mut command: Command) -> Result<String, String> {
     stdout_of(&mut command)
 }
 
@@ -136,7 +136,7 @@ fn node_program(name: &str) -> Result<Command, String> {
 }
 
 /// Returns Python with the installed packages.
-fn python_program() -> Result<Command, String> {
+pub(crate) fn python_program() -> Result<Command, String> {
     let mut python = Command::new(path("SCHEMATHESIS_PYTHON")?);
     python.env("PYTHONPATH", path("SCHEMATHESIS_PACKAGES")?).env("PYTHONNOUSERSITE", "1");
     // The generator formats what it made with a program that lies among the packages.

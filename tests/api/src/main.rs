@@ -1,9 +1,10 @@
 //! Tests the HTTP interface with schemathesis: valid and invalid requests generated from the
 //! `OpenAPI` document, single and in sequences, with every check enabled. Without arguments it also
-//! tests the clients that generators make from the document ([`clients`]).
+//! tests the clients that generators make from the document ([`clients`]), and what `REDbot` finds in
+//! responses ([`redbot`]).
 //!
 //! `cargo xtask api` installs the programs and runs this one. Arguments after `api` go to
-//! schemathesis, such as `--max-examples 500` or `--seed 7`; `clients` alone runs only those.
+//! schemathesis, such as `--max-examples 500` or `--seed 7`; `clients` or `redbot` alone runs only that.
 //! `schemathesis.toml` holds its configuration, and every exception with its reason.
 //!
 //! # Invariants
@@ -11,9 +12,10 @@
 //! - Each participant has a new server and data folder, which are removed afterwards.
 //! - Without arguments the requests are the same in each run.
 
-#![expect(clippy::unwrap_used, reason = "a test: it fails on any error")]
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test: it fails on any error")]
 
 mod clients;
+mod redbot;
 mod run;
 
 use std::{env, process::ExitCode};
@@ -28,12 +30,16 @@ const SESSION: &str = "ticket-7";
 
 fn main() -> Result<ExitCode, String> {
     let arguments: Vec<_> = env::args_os().skip(1).collect();
-    if arguments.is_empty() || arguments == ["clients"] {
+    let is_asked = |name: &str| arguments.is_empty() || arguments == [name];
+    if is_asked("clients") {
         for line in clients::run()? {
             println(&line);
         }
     }
-    if arguments == ["clients"] {
+    if is_asked("redbot") {
+        println(&redbot::run()?);
+    }
+    if arguments == ["clients"] || arguments == ["redbot"] {
         return Ok(ExitCode::SUCCESS);
     }
     let mut reports = Vec::new();

@@ -235,6 +235,8 @@ impl Http {
         let Some(operation) = operation.filter(|it| self.offers(it.endpoint)) else {
             return self.method_not_allowed(head, headers).map(whole);
         };
+        // Also without a credential: state is of the moment, and a document ends with its version.
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let too_large = || too_large(operation.endpoint, &head.headers);
         if operation.access == Access::Open {
             body.ok_or_else(too_large)?;
@@ -242,7 +244,6 @@ impl Http {
             let query = Query::parse(head.uri.query(), operation.query)?;
             return self.open(engine, head, operation, &query).map(whole);
         }
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let wants_socket = self.has_sockets
             && operation.endpoint == Endpoint::ReadChanges
             && socket::is_upgrade(&head.method, &head.headers);
