@@ -213,6 +213,10 @@ const ACTION_SYNONYMS: &[(&[&str], &[&str])] = &[
 
 /// Names of members, as language models write them: theirs, then ours in the order of preference.
 const MEMBER_SYNONYMS: &[(&[&str], &[&str])] = &[
+    (&["query", "ask", "prompt"], &["question"]),
+    (&["question", "search"], &["query"]),
+    (&["agent", "subagent", "participant", "receiver"], &["address"]),
+    (&["secret", "password", "phrase"], &["text"]),
     (&["content", "text", "data", "body", "val", "contents", "message"], &["value", "text"]),
     (&["ttl", "expires_in", "expiry", "lifetime", "expires"], &["ttl_seconds"]),
     // A name is a label or a task where there is one; where keys are, those mean something else.
@@ -220,13 +224,20 @@ const MEMBER_SYNONYMS: &[(&[&str], &[&str])] = &[
     (&["name", "role", "subagent", "participant"], &["task"]),
     (&["keys", "name", "id", "path", "entry", "field", "title"], &["key", "keys"]),
     (&["key", "names", "entries", "patterns"], &["keys", "key"]),
-    (&["version", "expected_version", "base_version", "if_match"], &["if_version"]),
-    (&["revision", "after", "from_revision", "cursor", "last_revision"], &["since", "if_revision"]),
+    (&["version", "expected_version", "base_version", "if_match", "nx"], &["if_version"]),
+    (
+        &["revision", "after", "from_revision", "cursor", "last_revision"],
+        &["since", "if_revision", "after"],
+    ),
     (&["timeout", "wait", "timeout_seconds", "wait_ms", "seconds"], &["wait_seconds", "wait"]),
-    (&["readers", "read_by", "visible_to", "access"], &["readable_by"]),
-    (&["writers", "write_by", "editable_by"], &["writable_by"]),
+    (&["readers", "read_by", "visible_to", "access", "read"], &["readable_by"]),
+    (&["writers", "write_by", "editable_by", "write"], &["writable_by"]),
     (&["op", "type", "action"], &["operation"]),
-    (&["why", "because", "justification", "source", "rationale"], &["reason", "provenance"]),
+    (
+        &["why", "because", "justification", "source", "rationale", "reason"],
+        &["reason", "provenance"],
+    ),
+    (&["status", "result", "success"], &["outcome"]),
     (&["items", "changes", "proposals", "delta", "operations"], &["deltas", "writes"]),
     (&["sequence", "deltas", "delta", "ids"], &["sequences"]),
 ];
@@ -237,14 +248,25 @@ pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Opt
     find(name, candidates, MEMBER_SYNONYMS, |_, _| true)
 }
 
-/// Returns the one of `candidates`, actions, that `name` most likely means. A caller may perform it
+/// Returns the one of `candidates`, actions, that `name` most likely means; a verb alone means the only
+/// action with it. A caller may perform it
 /// unseen, so no suggestion is better than a wrong one: a name that only looks like an action is
 /// taken for a typo if its verb is that of the action, or one typo away from it.
 pub fn nearest_action<'c>(
     name: &str,
     candidates: impl Iterator<Item = &'c str>,
 ) -> Option<&'c str> {
-    find(name, candidates, ACTION_SYNONYMS, has_same_verb)
+    let candidates: Vec<&str> = candidates.collect();
+    find(name, candidates.iter().copied(), ACTION_SYNONYMS, has_same_verb)
+        .or_else(|| with_verb(name, &candidates))
+}
+
+/// Returns the only one of `candidates`, actions, whose verb is `verb`: `list` is `list_packets` among
+/// the actions of packets, and `read` is `context_read`.
+fn with_verb<'c>(verb: &str, candidates: &[&'c str]) -> Option<&'c str> {
+    let verb_of = |it: &'c str| it.strip_prefix("context_").unwrap_or(it).split('_').next();
+    let mut found = candidates.iter().copied().filter(|it| verb_of(it) == Some(verb));
+    found.next().filter(|_| found.next().is_none())
 }
 
 fn find<'c>(
@@ -376,9 +398,27 @@ mod tests {
             ("undelete", None),
             ("delte_snapshot", Some("delete_snapshot")),
             ("redact_round", Some("redact_rounds")),
+            ("report", Some("report_missing")),
+            ("read", Some("read")),
         ] {
             assert_eq!(suggested(wrong), right, "{wrong}");
         }
+    }
+
+    /// `read` in the tool of packets was once answered with the tool that reads entries.
+    #[test]
+    fn a_verb_means_the_only_action_with_it() {
+        let of_packets = || ["context_read", "context_query", "context_feedback", "list_packets"];
+        for (wrong, right) in [
+            ("read", Some("context_read")),
+            ("query", Some("context_query")),
+            ("list", Some("list_packets")),
+            ("packets", None),
+        ] {
+            assert_eq!(nearest_action(wrong, of_packets().into_iter()), right, "{wrong}");
+        }
+        let reads = ["read_state", "read_deltas", "convergence"];
+        assert_eq!(nearest_action("read", reads.into_iter()), None);
     }
 
     /// Whatever noun follows, a verb that takes nothing away leads to no action that does, and one

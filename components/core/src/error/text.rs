@@ -28,6 +28,9 @@ pub(super) fn invalid_key(f: &mut fmt::Formatter<'_>, key: &str, has_prefix: boo
     }
     let shown: String = key.chars().take(80).collect();
     write!(f, "key {shown:?} must be 1 to 64 of a-z, 0-9 and _")?;
+    if key.contains('*') {
+        return f.write_str("; this takes no patterns: list the keys, and name those you mean");
+    }
     match key::similar(key) {
         Some(similar) => write!(f, "; write it as {similar}"),
         None => f.write_str(" (for example open_questions)"),

@@ -6,7 +6,7 @@ use super::{
     document::{add_source, object, text_of},
     draft::changelog,
     generate::Head,
-    kinds::Part,
+    kinds::{Layer, Part},
     packet::Packet,
     reading,
     recipe::Recipe,
@@ -45,6 +45,13 @@ pub fn edit(
         )));
     }
     let patch = reading::parse(patch)?;
+    if let Some(part) = Part::ALL.into_iter().find(|it| patch.get(it.as_str()).is_some()) {
+        let parent = if part.layer() == Layer::Codebase { "context.codebase" } else { "context" };
+        let name = part.as_str();
+        return Err(Error::malformed(format!(
+            "the patch has {name} at its top; put it into {parent}, where the packet has it"
+        )));
+    }
     reading::read(&patch, |it| it.only(&EDITABLE))?;
     let before = packet.value();
     let mut after = before.clone();

@@ -45,7 +45,7 @@ pub(super) fn check(
             tool.name
         )));
     }
-    let action = action(tool, arguments, listed)?;
+    let (action, fault) = action(tool, arguments, listed)?;
     let (whose, taken) = if tool.calls.is_named() {
         (action, taken_by(tool, action))
     } else {
@@ -56,36 +56,38 @@ pub(super) fn check(
         "session" => true,
         name => taken.contains(&name),
     };
-    if let Some(unknown) = arguments.names().find(|it| !is_own(it)) {
-        if action == ADD_SUBAGENT && unknown == "participant" {
-            return Err(malformed(format!(
+    let mut faults = Faults(fault.into_iter().collect());
+    let mut replaced = Vec::new();
+    for unknown in arguments.names().filter(|it| !is_own(it)) {
+        let near = nearest(unknown, taken.iter().copied());
+        replaced.extend(near);
+        faults.add(if action == ADD_SUBAGENT && unknown == "participant" {
+            format!(
                 "{ADD_SUBAGENT} takes no participant; send its task, such as review for \
                  subagent:review"
-            )));
-        }
-        let near = nearest(unknown, taken.iter().copied());
-        return Err(malformed(match near.filter(|it| arguments.has(it)) {
+            )
+        } else if near.is_some_and(|it| arguments.has(it)) {
             // It cannot mean a member that is there as well.
-            Some(_) => {
-                let shown = shorten(unknown, 40);
-                format!("{whose} takes no {shown}; it takes {}", taken.join(", "))
-            }
-            None => unknown_member(whose, unknown, &taken),
-        }));
+            let shown = shorten(unknown, 40);
+            format!("{whose} takes no {shown}; it takes {}", taken.join(", "))
+        } else {
+            unknown_member(whose, unknown, &taken)
+        });
     }
     let required = if tool.calls.is_named() { required_by(action) } else { tool.required };
-    let absent = |it: &&&str| arguments.get(it).is_none();
-    if let Some(name) = required.iter().find(absent) {
+    let is_absent = |it: &&&str| arguments.get(it).is_none() && !replaced.contains(*it);
+    if let Some(name) = required.iter().find(is_absent) {
         let about = tool.members.iter().find(|it| it.name == *name).map(|it| it.about);
         let about = about.map(without_actions).filter(|it| !it.is_empty());
         let about = about.map(|it| format!(" ({it})"));
-        return Err(malformed(format!("{whose} needs {name}{}", about.unwrap_or_default())));
+        faults.add(format!("{whose} needs {name}{}", about.unwrap_or_default()));
     }
     for member in tool.members {
         if let Some(sent) = arguments.get(member.name) {
-            check_value(member, member.name, sent)?;
+            faults.collect(check_value(member, member.name, sent));
         }
     }
+    faults.end()?;
     Ok(action)
 }
 
@@ -101,14 +103,15 @@ pub(super) fn request(action: &str, arguments: &Params<'_>, request_id: Option<&
     members.fold(request, |it, (name, value)| it.with(name, Some(value))).into_bytes()
 }
 
-/// Returns the action of the call: the only one of the tool, or the one that is named.
+/// Returns the action of the call: the only one of the tool, or the one that is named, or, with
+/// the fault, the one that was most likely meant.
 fn action(
     tool: &'static Tool,
     arguments: &Params<'_>,
     listed: &[&'static Tool],
-) -> Result<&'static str, Failure> {
+) -> Result<(&'static str, Option<String>), Failure> {
     if let Calls::One(action) = tool.calls {
-        return Ok(action);
+        return Ok((action, None));
     }
     let own = tool.calls.actions();
     let named =
@@ -117,16 +120,22 @@ fn action(
         return Err(malformed(format!("{} needs action: {}", tool.name, own.join(", "))));
     };
     if let Some(found) = own.iter().find(|it| **it == named) {
-        return Ok(found);
+        return Ok((found, None));
     }
     let shown = shorten(&named, 40);
     let near = nearest_action(&named, own.iter().copied());
+    // The tools of one system come first.
+    let of_system: Vec<_> = listed.iter().copied().filter(|it| it.set == tool.set).collect();
+    let elsewhere = meant(&named, &of_system).or_else(|| meant(&named, listed));
     // An action of another tool by its own name is meant rather than one that it resembles.
-    let next = match (meant(&named, listed), near) {
+    let next = match (elsewhere, near) {
         (Some((action, other)), near) if near.is_none() || action == named => {
             how_to_call(action, other)
         }
-        (_, Some(near)) => format!("did you mean {near}?"),
+        (_, Some(near)) => {
+            let fault = format!("{} has no action {shown:?}; did you mean {near}?", tool.name);
+            return Ok((near, Some(fault)));
+        }
         (_, None) => format!("it has {}", own.join(", ")),
     };
     Err(malformed(format!("{} has no action {shown:?}; {next}", tool.name)))
@@ -248,23 +257,50 @@ fn check_objects(
     let items: Vec<&RawValue> =
         serde_json::from_str(sent.get()).map_err(|_| wrong(place, "a list of objects", sent))?;
     let known: Vec<&str> = members.iter().map(|it| it.name).collect();
+    let mut faults = Faults::default();
     for (nth, item) in items.iter().enumerate() {
         let place = format!("{place}[item {}]", nth.saturating_add(1));
         let item = Params::parse(Some(item), &place).map_err(|_| {
             malformed(format!("{place} must be an object in which no name occurs twice"))
         })?;
-        if let Some(unknown) = item.names().find(|it| !known.contains(it)) {
-            return Err(malformed(unknown_member(&place, unknown, &known)));
+        let mut replaced = Vec::new();
+        for unknown in item.names().filter(|it| !known.contains(it)) {
+            replaced.extend(nearest(unknown, known.iter().copied()));
+            faults.add(unknown_member(&place, unknown, &known));
         }
-        if let Some(name) = required.iter().find(|it| item.get(it).is_none()) {
-            return Err(malformed(format!("{place} needs {name}")));
+        let is_absent = |it: &&&str| item.get(it).is_none() && !replaced.contains(*it);
+        if let Some(name) = required.iter().find(is_absent) {
+            faults.add(format!("{place} needs {name}"));
         }
         for member in members {
             let Some(sent) = item.get(member.name) else { continue };
-            check_value(member, &format!("{place}.{}", member.name), sent)?;
+            faults.collect(check_value(member, &format!("{place}.{}", member.name), sent));
         }
     }
-    Ok(())
+    faults.end()
+}
+
+/// The most faults that an answer lists.
+const FAULTS_MAX: usize = 4;
+
+/// What is wrong in a call. All of it is answered at once, so that one more call is enough.
+#[derive(Default)]
+struct Faults(Vec<String>);
+
+impl Faults {
+    fn add(&mut self, fault: String) {
+        self.0.push(fault);
+    }
+
+    fn collect(&mut self, result: Result<(), Failure>) {
+        self.0.extend(result.err().map(|it| it.message));
+    }
+
+    /// Ends with an error if there is a fault: a line for each.
+    fn end(mut self) -> Result<(), Failure> {
+        self.0.truncate(FAULTS_MAX);
+        if self.0.is_empty() { Ok(()) } else { Err(malformed(self.0.join("\n"))) }
+    }
 }
 
 /// Returns true if `sent` can be parsed as `T`.

@@ -1,6 +1,8 @@
 //! First calls as language models of several strengths write them from the list of tools alone:
 //! right ones, and their usual mistakes. A mistake is answered so that the next call is right.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -21,6 +23,17 @@ struct FirstCall {
     repair: Option<Call>,
 }
 
+/// A call that a model made, and the next one if the first was a mistake.
+#[derive(Deserialize)]
+struct RecordedCall {
+    model: String,
+    goal: String,
+    r#as: String,
+    name: String,
+    arguments: Value,
+    repair: Option<Call>,
+}
+
 #[derive(Deserialize)]
 struct Call {
     name: String,
@@ -29,7 +42,8 @@ struct Call {
 
 /// Returns a session with a few entries, a snapshot and an open round with a delta of the agent.
 fn prepared() -> Bench {
-    let bench = Bench::with_rounds();
+    let bench =
+        Bench::configured(|options| options, r#"{"tools":["delta_rounds","context_packets"]}"#);
     for key in ["scope", "constraints", "open_questions"] {
         bench.write(key);
     }
@@ -40,6 +54,8 @@ fn prepared() -> Bench {
     let delta = r#"{"operation":"add","path":"$.rules","value":0,"provenance":"p"}"#;
     let proposal = format!(r#"{{"action":"propose_deltas","deltas":[{delta}]}}"#);
     bench.check(tool, &proposal, 200, "");
+    let packet = r#"{"action":"context_generate","task":"Find the parameter","address":"subagent:analysis"}"#;
+    bench.check_as(&bench.orchestrator, tool, &[], packet, 200, "");
     bench
 }
 
@@ -94,4 +110,41 @@ fn first_calls_are_right_or_repaired_in_one_step() {
     println!("right at once: {right} of {}", calls.len() - mistakes);
     println!("mistakes repaired in one step: {repaired} of {mistakes}");
     assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// `recorded_calls.json` has calls that a language model wrote from the list of tools and nothing
+/// else, as a careful, a quick and a sloppy model, and after each mistake the call that it made of
+/// the answer. The mistakes left are second ones of a call, in what only the action itself checks.
+#[test]
+#[expect(clippy::print_stdout, reason = "the figures are for people")]
+fn recorded_calls_are_right_or_soon_repaired() {
+    let calls: Vec<RecordedCall> =
+        serde_json::from_str(include_str!("data/recorded_calls.json")).unwrap();
+    let mut models: BTreeMap<&str, [u32; 3]> = BTreeMap::new();
+    for call in &calls {
+        let [all, right, repaired] = models.entry(&call.model).or_default();
+        *all += 1;
+        let bench = prepared();
+        let (text, is_error) = answer(&bench, &call.r#as, &call.name, &call.arguments);
+        assert_eq!(is_error, call.repair.is_some(), "{}: {text}", call.goal);
+        let Some(repair) = &call.repair else {
+            *right += 1;
+            continue;
+        };
+        let (again, is_error) = answer(&bench, &call.r#as, &repair.name, &repair.arguments);
+        *repaired += u32::from(!is_error);
+        if is_error {
+            println!("{}: {text}\n  then {again}", call.goal);
+        }
+    }
+    for (model, [all, right, repaired]) in &models {
+        println!("{model}: {all} calls, {right} right at once, {repaired} after one answer");
+    }
+    let least = |model, right, repaired| {
+        let [_, seen_right, seen_repaired] = models[model];
+        assert!(seen_right >= right && seen_repaired >= repaired, "{model}: {models:?}");
+    };
+    least("careful", 34, 5);
+    least("quick", 7, 22);
+    least("sloppy", 1, 20);
 }
