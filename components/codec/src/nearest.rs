@@ -245,20 +245,19 @@ const MEMBER_SYNONYMS: &[(&[&str], &[&str])] = &[
 /// Returns the one of `candidates`, members or values, that `name` most likely means: by its usual
 /// meaning, or as a typo. Returns `None` if none is near.
 pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
-    find(name, candidates, MEMBER_SYNONYMS, |_, _| true)
+    find(name, &candidates.collect::<Vec<_>>(), MEMBER_SYNONYMS, |_, _| true)
 }
 
-/// Returns the one of `candidates`, actions, that `name` most likely means; a verb alone means the only
-/// action with it. A caller may perform it
-/// unseen, so no suggestion is better than a wrong one: a name that only looks like an action is
-/// taken for a typo if its verb is that of the action, or one typo away from it.
+/// Returns the one of `candidates`, actions, that `name` most likely means; a verb alone means the
+/// only action with it. A caller may perform it unseen, so no suggestion is better than a wrong one:
+/// a name that only looks like an action is taken for a typo if its verb is that of the action, or
+/// one typo away from it.
 pub fn nearest_action<'c>(
     name: &str,
     candidates: impl Iterator<Item = &'c str>,
 ) -> Option<&'c str> {
     let candidates: Vec<&str> = candidates.collect();
-    find(name, candidates.iter().copied(), ACTION_SYNONYMS, has_same_verb)
-        .or_else(|| with_verb(name, &candidates))
+    find(name, &candidates, ACTION_SYNONYMS, has_same_verb).or_else(|| with_verb(name, &candidates))
 }
 
 /// Returns the only one of `candidates`, actions, whose verb is `verb`: `list` is `list_packets` among
@@ -271,7 +270,7 @@ fn with_verb<'c>(verb: &str, candidates: &[&'c str]) -> Option<&'c str> {
 
 fn find<'c>(
     name: &str,
-    candidates: impl Iterator<Item = &'c str>,
+    candidates: &[&'c str],
     synonyms: &[(&[&str], &[&str])],
     may_be: fn(&str, &str) -> bool,
 ) -> Option<&'c str> {
@@ -279,7 +278,6 @@ fn find<'c>(
         return None;
     }
     let name = &name.trim().to_ascii_lowercase().replace(['-', ' ', '.'], "_");
-    let candidates: Vec<&str> = candidates.collect();
     let has = |wanted: &str| candidates.iter().copied().find(|it| *it == wanted);
     let meant = synonyms.iter().filter(|(theirs, _)| theirs.contains(&name.as_str()));
     let as_one_word = || candidates.iter().copied().find(|it| is_same_without_breaks(name, it));

@@ -67,6 +67,8 @@ fn an_edit_is_a_new_version_within_the_budget() {
     assert!(change.contains("removed constraint Token expiry: 24 hours"), "{change}");
     for (patch, error) in [
         (r#"{"version": 7}"#, "/version is unknown"),
+        (r#"{"constraints": []}"#, "put it into context, where"),
+        (r#"{"patterns": []}"#, "put it into context.codebase, where"),
         (r#"{"context": {"goal": 5}}"#, "/context/goal must be a string"),
         (r#"{"context": {"decisions": [{"choice": "x"}]}}"#, "/context/decisions/0/made_by"),
         (r#"{"context": null}"#, "/context must be an object"),

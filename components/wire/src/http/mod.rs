@@ -235,7 +235,7 @@ impl Http {
         let Some(operation) = operation.filter(|it| self.offers(it.endpoint)) else {
             return self.method_not_allowed(head, headers).map(whole);
         };
-        // Also without a credential: state is of the moment, and a document ends with its version.
+        // Also without a credential: health changes, and a document changes with the version.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let too_large = || too_large(operation.endpoint, &head.headers);
         if operation.access == Access::Open {

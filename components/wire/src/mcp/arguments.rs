@@ -58,7 +58,7 @@ pub(super) fn check(
     };
     let mut faults = Faults(fault.into_iter().collect());
     let mut replaced = Vec::new();
-    for unknown in arguments.names().filter(|it| !is_own(it)) {
+    for unknown in arguments.names().filter(|it| !is_own(it)).take(FAULTS_MAX) {
         let near = nearest(unknown, taken.iter().copied());
         replaced.extend(near);
         faults.add(if action == ADD_SUBAGENT && unknown == "participant" {
@@ -259,12 +259,15 @@ fn check_objects(
     let known: Vec<&str> = members.iter().map(|it| it.name).collect();
     let mut faults = Faults::default();
     for (nth, item) in items.iter().enumerate() {
+        if faults.is_full() {
+            break;
+        }
         let place = format!("{place}[item {}]", nth.saturating_add(1));
         let item = Params::parse(Some(item), &place).map_err(|_| {
             malformed(format!("{place} must be an object in which no name occurs twice"))
         })?;
         let mut replaced = Vec::new();
-        for unknown in item.names().filter(|it| !known.contains(it)) {
+        for unknown in item.names().filter(|it| !known.contains(it)).take(FAULTS_MAX) {
             replaced.extend(nearest(unknown, known.iter().copied()));
             faults.add(unknown_member(&place, unknown, &known));
         }
@@ -283,7 +286,7 @@ fn check_objects(
 /// The most faults that an answer lists.
 const FAULTS_MAX: usize = 4;
 
-/// What is wrong in a call. All of it is answered at once, so that one more call is enough.
+/// The faults of a call, which are answered together, so that one more call is enough.
 #[derive(Default)]
 struct Faults(Vec<String>);
 
@@ -292,11 +295,19 @@ impl Faults {
         self.0.push(fault);
     }
 
+    /// Adds the faults of an error, a line each.
     fn collect(&mut self, result: Result<(), Failure>) {
-        self.0.extend(result.err().map(|it| it.message));
+        if let Err(failure) = result {
+            self.0.extend(failure.message.lines().map(str::to_owned));
+        }
     }
 
-    /// Ends with an error if there is a fault: a line for each.
+    /// Returns true if further faults would not be listed.
+    fn is_full(&self) -> bool {
+        self.0.len() >= FAULTS_MAX
+    }
+
+    /// Returns the error that lists the faults, a line each, if there are any.
     fn end(mut self) -> Result<(), Failure> {
         self.0.truncate(FAULTS_MAX);
         if self.0.is_empty() { Ok(()) } else { Err(malformed(self.0.join("\n"))) }

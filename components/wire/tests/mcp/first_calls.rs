@@ -148,3 +148,25 @@ fn recorded_calls_are_right_or_soon_repaired() {
     least("quick", 7, 22);
     least("sloppy", 1, 20);
 }
+
+/// An answer named one fault, so a call with two needed two answers. It lists the first four: a call
+/// may have thousands.
+#[test]
+fn the_faults_of_a_call_are_answered_together() {
+    let bench = Bench::with_rounds();
+    let lines = |tool: &str, arguments: Value| -> Vec<String> {
+        let (text, is_error) = answer(&bench, "agent", tool, &arguments);
+        assert!(is_error, "{text}");
+        text.lines().map(str::to_owned).collect()
+    };
+    let found = lines("context_write", json!({"content": "x", "if_version": "1"}));
+    let [value, key, version] = &found[..] else { panic!("{found:?}") };
+    assert!(value.ends_with("did you mean value?"), "{value}");
+    assert!(key.starts_with("context_write needs key"), "{key}");
+    assert!(version.starts_with("if_version must be a whole number"), "{version}");
+    let unknown: serde_json::Map<_, _> =
+        (0..10_000).map(|it| (format!("member_{it}"), json!(1))).collect();
+    assert_eq!(lines("context_write", Value::Object(unknown.clone())).len(), 4);
+    let deltas = json!({"action": "propose_deltas", "deltas": [unknown, {}, {"op": "add"}]});
+    assert_eq!(lines("delta_rounds_propose", deltas).len(), 4);
+}

@@ -114,6 +114,7 @@ fn an_error_is_a_result_that_an_agent_can_act_on() {
     };
     check("context_delete", json!({"key": "gone"}), "KEY_NOT_FOUND", "gone");
     check("context_delete", json!({"key": "A B"}), "INVALID_KEY", "write it as a_b");
+    check("context_delete", json!({"key": "a_*"}), "INVALID_KEY", "takes no patterns");
     malformed("context_write", json!({}), "context_write needs key (a-z");
     malformed("context_write", json!({"key": "a", "content": "x"}), "did you mean value?");
     malformed("context_write", json!({"key": "a", "text": "x"}), "did you mean value?");
