@@ -2,7 +2,11 @@
 and each fault, which begins with the name of REDbot's explanation."""
 
 import sys
+import types
 from configparser import ConfigParser
+
+# Guesses types of contents. It has no wheel, so it is not installed, and REDbot leaves that check out.
+sys.modules["sniffpy"] = types.ModuleType("sniffpy")
 
 import thor
 from redbot.resource import HttpResource
