@@ -167,8 +167,12 @@ impl Commoner {
     pub fn new() -> Self {
         let it = Self { folder: tempdir().unwrap() };
         if it.is_superuser() {
-            // Where the program lies, others may not be let in.
-            fs::copy(program::path(), it.program()).unwrap();
+            // Where the program lies, others may not be let in. A process of
+            // its own copies it: a child that another test starts meanwhile
+            // would inherit a copy that is open for writing, and until that
+            // child is the server, Linux refuses to run it ("Text file busy").
+            let copied = Command::new("cp").arg(program::path()).arg(it.program()).status();
+            assert!(copied.unwrap().success());
             set_mode(it.path(), 0o777);
             set_mode(&it.program(), 0o755);
         }
