@@ -204,7 +204,10 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Build { what } => what.build(&workspace),
         Command::Check => stages::check(&workspace),
         Command::Serve { native: true, passed } => {
-            program::serve_native(&workspace, &passed.arguments)
+            // `xtask-start` does it, without this program.
+            let mut cargo = workspace.cargo();
+            cargo.args(["xtask", "serve", "--native"]).args(passed.arguments);
+            Err(process::replace(&mut cargo))
         }
         Command::Serve { passed, .. } => program::run(&workspace, "serve", &passed.arguments),
         Command::ServeWorker(options) => serve_worker::run(&workspace, &options),

@@ -18,25 +18,6 @@ use crate::{
 
 const PACKAGE: &str = "shared-context-wasmtime";
 const PROGRAM: &str = "shared-context";
-/// Cargo's arguments for the program without WebAssembly.
-const NATIVE: [&str; 7] = [
-    "--package",
-    PACKAGE,
-    "--bin",
-    PROGRAM,
-    "--no-default-features",
-    "--features",
-    "cli,memory-tool,tokenizer",
-];
-
-/// Builds the server without WebAssembly, which takes a third of the time, and becomes
-/// `shared-context serve {arguments…}`. Returns only when that failed.
-pub(crate) fn serve_native(workspace: &Workspace, arguments: &[OsString]) -> Result<()> {
-    console::step("Building the server without WebAssembly (the first time 2 to 3 minutes)");
-    process::run(workspace.cargo().args(["build", "--release"]).args(NATIVE))?;
-    let program = workspace.target.join("release").join(PROGRAM);
-    Err(process::replace(Command::new(program).arg("serve").args(arguments)))
-}
 
 /// Builds the program without WebAssembly as tests are built, for [`test_native`]. Before
 /// the other programs are built: cargo puts it in the place of the one with WebAssembly.

@@ -152,6 +152,7 @@ const LAYERS: &[Layer] = &[
         others: Others::Any,
     },
     Layer { name: "shared-context-bindgen", members: &[], others: Others::Any },
+    Layer { name: "xtask-start", members: &[], others: Others::Only(&[]) },
     Layer { name: "xtask", members: &[], others: Others::Any },
 ];
 
