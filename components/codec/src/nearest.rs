@@ -240,6 +240,9 @@ const MEMBER_SYNONYMS: &[(&[&str], &[&str])] = &[
     (&["status", "result", "success"], &["outcome"]),
     (&["items", "changes", "proposals", "delta", "operations"], &["deltas", "writes"]),
     (&["sequence", "deltas", "delta", "ids"], &["sequences"]),
+    // Replies name what an id is of; requests know it from the action.
+    (&["handoff_id", "memory_id", "envelope_id", "missing_id"], &["id"]),
+    (&["memory_ids", "memory_id"], &["ids"]),
 ];
 
 /// Returns the one of `candidates`, members or values, that `name` most likely means: by its usual
@@ -401,6 +404,15 @@ mod tests {
         ] {
             assert_eq!(suggested(wrong), right, "{wrong}");
         }
+    }
+
+    /// `handoff_id`, as replies name it, was once answered with the list of all members.
+    #[test]
+    fn an_id_may_be_named_as_in_replies() {
+        for (wrong, right) in [("handoff_id", "id"), ("memory_id", "id"), ("memory_ids", "ids")] {
+            assert_eq!(nearest(wrong, ["id", "ids", "reason"].into_iter()), Some(right), "{wrong}");
+        }
+        assert_eq!(nearest("memory_id", ["ids"].into_iter()), Some("ids"));
     }
 
     /// `read` in the tool of packets was once answered with the tool that reads entries.

@@ -138,12 +138,25 @@ pub(crate) fn unknown(path: &str) -> Failure {
     Failure::new("NOT_FOUND", message)
 }
 
+/// Words that people use for a part of a path, and the part.
+const SYNONYMS: [(&str, &str); 7] = [
+    ("keys", "entries"),
+    ("key", "entries"),
+    ("values", "entries"),
+    ("participants", "credentials"),
+    ("tokens", "credentials"),
+    ("events", "changes"),
+    ("feed", "changes"),
+];
+
 /// Returns at most three templates that are similar to `path`, best first.
 fn close_templates(path: &str) -> Vec<String> {
     const ALIKE: f64 = 0.6;
     if path.len() > COMPARED_BYTES_MAX {
         return Vec::new();
     }
+    let part = |it| SYNONYMS.iter().find(|known| known.0 == it).map_or(it, |known| known.1);
+    let path = &path.split('/').map(part).collect::<Vec<_>>().join("/");
     let mut close: Vec<(f64, &'static str)> = operations()
         .skip(1)
         .map(|it| (likeness(path, it.template), it.template))
@@ -151,7 +164,9 @@ fn close_templates(path: &str) -> Vec<String> {
         .collect();
     close.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     close.dedup();
-    close.truncate(3);
+    // A synonym of a part is all that differs.
+    let is_exact = close.first().is_some_and(|it| it.0 >= 1.0);
+    close.truncate(if is_exact { 1 } else { 3 });
     close.into_iter().map(|(_, template)| template.to_owned()).collect()
 }
 
@@ -288,6 +303,7 @@ mod tests {
         check("/v1/sessions/", "without the slash");
         check("/v1/session", "did you mean /v1/sessions?");
         check("/v1/sessions/ticket-7/entry/scope", "/v1/sessions/{session}/entries/{key}");
+        check("/v1/sessions/ticket-7/keys", "did you mean /v1/sessions/{session}/entries?");
         check("/v1/sessions/ticket-7/promt", "/v1/sessions/{session}/prompt");
         check("/sessions/ticket-7/entries", "/v1/sessions/{session}/entries");
         check("/health", "/healthz");

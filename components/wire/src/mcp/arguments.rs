@@ -46,6 +46,9 @@ pub(super) fn check(
         )));
     }
     let (action, fault) = action(tool, arguments, listed)?;
+    if let Some(other) = meant_for_another(tool, arguments, listed) {
+        return Err(other);
+    }
     let (whose, taken) = if tool.calls.is_named() {
         (action, taken_by(tool, action))
     } else {
@@ -70,6 +73,8 @@ pub(super) fn check(
             // It cannot mean a member that is there as well.
             let shown = shorten(unknown, 40);
             format!("{whose} takes no {shown}; it takes {}", taken.join(", "))
+        } else if unknown == "action" {
+            format!("{whose} takes no action; leave it out")
         } else {
             unknown_member(whose, unknown, &taken)
         });
@@ -139,6 +144,18 @@ fn action(
         (_, None) => format!("it has {}", own.join(", ")),
     };
     Err(malformed(format!("{} has no action {shown:?}; {next}", tool.name)))
+}
+
+/// Returns the error for a call of a tool without actions that names the action of another one.
+fn meant_for_another(
+    tool: &Tool,
+    arguments: &Params<'_>,
+    listed: &[&'static Tool],
+) -> Option<Failure> {
+    let named = arguments.text("action").ok().flatten().filter(|_| !tool.calls.is_named())?;
+    let (action, other) = meant(&named, listed).filter(|it| it.1.name != tool.name)?;
+    let (shown, next) = (shorten(&named, 40), how_to_call(action, other));
+    Some(malformed(format!("{} has no action {shown:?}; {next}", tool.name)))
 }
 
 /// Returns the action that `name` most likely means, with the one of the `listed` tools that

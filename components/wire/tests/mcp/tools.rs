@@ -147,7 +147,11 @@ fn an_error_is_a_result_that_an_agent_can_act_on() {
     malformed("context_write", revision, "if_version, the version of the entry that you read");
     malformed("context_changes", json!({"since": 1, "wait_seconds": 61}), "0 to 60");
     let action = json!({"action": "write", "key": "a", "value": "x"});
-    malformed("context_write", action, "context_write takes no action");
+    malformed("context_write", action, "context_write takes no action; leave it out");
+    // It once listed the members of the tool that writes, to an agent that wanted to delete.
+    let delete = json!({"action": "delete", "key": "a"});
+    malformed("context_write", delete, "no action \"delete\"; call context_delete for it");
+    malformed("context_list", json!({"action": "write"}), "call context_write for it");
     check("context_session", json!({"action": "redact"}), "FORBIDDEN", "for the orchestrator");
 }
 
