@@ -30,6 +30,10 @@ pub(super) fn label_of(text: &str) -> Option<(Class, &str)> {
 
 /// Returns the id at the start of an issue: `BUG-2847 [CRITICAL]:`.
 fn issue_id(text: &str) -> Option<&str> {
+    // Few sentences begin with an id, and each is searched for one.
+    if !matches!(text.as_bytes().first(), Some(b'B' | b'I' | b'b' | b'i')) {
+        return None;
+    }
     let id = text.split([' ', ':']).next()?;
     let after = text.get(id.len()..)?.trim_start();
     (is_issue_id(id) && after.starts_with([':', '['])).then_some(id)
@@ -63,7 +67,9 @@ pub(super) fn is_to_do(label: &str) -> bool {
 
 /// Returns true for a line such as `✓ done` or `Progress: 65 %`.
 pub(super) fn is_state(text: &str) -> bool {
-    ["✓", "⧖", "☐", "[x] ", "[X] ", "[ ] "].iter().any(|it| text.starts_with(it))
+    const SIGNS: [&str; 6] = ["✓", "⧖", "☐", "[x] ", "[X] ", "[ ] "];
+    let first = text.as_bytes().first();
+    SIGNS.iter().any(|it| it.as_bytes().first() == first && text.starts_with(it))
 }
 
 /// Returns true for the call of a tool that changes a file, as in `write_file({…})`. Only the first

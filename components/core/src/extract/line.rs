@@ -144,17 +144,17 @@ fn fence(line: &str) -> Option<(char, usize, bool)> {
 
 /// Returns the ends of the sentences of `text`, in bytes.
 pub(crate) fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
-    let mut chars = text.char_indices().peekable();
+    let mut chars = text.char_indices();
     let mut is_done = text.is_empty();
     std::iter::from_fn(move || {
         if is_done {
             return None;
         }
         while let Some((at, c)) = chars.next() {
-            let next = chars.peek().map(|it| it.1);
+            let rest = chars.as_str();
             let ends = match c {
-                '.' | '!' | '?' => next.is_some_and(char::is_whitespace),
-                '。' | '！' | '？' | '؟' => next.is_some(),
+                '.' | '!' | '?' => rest.starts_with(char::is_whitespace),
+                '。' | '！' | '？' | '؟' => !rest.is_empty(),
                 _ => false,
             };
             if ends {

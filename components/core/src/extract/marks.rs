@@ -327,10 +327,15 @@ impl<'a> Sentence<'a> {
         self.find(mark).is_some()
     }
 
+    #[inline]
     fn find(&self, mark: &str) -> Option<usize> {
-        if self.initials & bit(mark.as_bytes().first()) == 0 {
-            return None;
-        }
+        // Most sentences have no word that begins like the mark.
+        let may_have = self.initials & bit(mark.as_bytes().first()) != 0;
+        if may_have { self.find_word(mark) } else { None }
+    }
+
+    #[inline(never)]
+    fn find_word(&self, mark: &str) -> Option<usize> {
         let is_it = |start: &usize| self.text.get(*start..).is_some_and(|it| starts_with(it, mark));
         self.starts.iter().copied().find(is_it)
     }
@@ -371,10 +376,15 @@ pub(super) fn severity(text: &str) -> Option<Severity> {
 }
 
 /// Returns true if `text` starts with the words of `mark`.
+#[inline]
 fn starts_with(text: &str, mark: &str) -> bool {
     // Most marks differ in the first byte.
-    text.as_bytes().first() == mark.as_bytes().first()
-        && text.strip_prefix(mark).is_some_and(ends_word)
+    text.as_bytes().first() == mark.as_bytes().first() && starts_with_all(text, mark)
+}
+
+#[inline(never)]
+fn starts_with_all(text: &str, mark: &str) -> bool {
+    text.strip_prefix(mark).is_some_and(ends_word)
 }
 
 fn ends_word(rest: &str) -> bool {

@@ -177,7 +177,7 @@ impl<'a> Scan<'a> {
         let tells = [" is ", " are ", " was moved to ", " = "];
         self.authority <= Authority::Operator
             && sentence.starts_with(|c: char| c.is_uppercase())
-            && sentence.contains(|c: char| c.is_ascii_digit())
+            && sentence.bytes().any(|it| it.is_ascii_digit())
             && tells.iter().any(|it| sentence.contains(it))
     }
 
@@ -335,7 +335,8 @@ fn bounded(text: &str, max: usize) -> &str {
 /// Returns a sentence without the text in quotation marks or backticks: phrases there are not the
 /// speaker's own.
 fn unquoted(sentence: &str) -> Cow<'_, str> {
-    if !sentence.contains(['"', '`', '“']) {
+    const CURLY: u8 = 0xe2; // the first byte of “
+    if !sentence.bytes().any(|it| matches!(it, b'"' | b'`' | CURLY)) {
         return Cow::Borrowed(sentence);
     }
     let mut kept = String::with_capacity(sentence.len());

@@ -56,6 +56,9 @@ pub(crate) fn ends_as_question(text: &str) -> bool {
 
 /// Returns a text in lower case, with plain apostrophes.
 pub(crate) fn lower(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     let lower = text.to_lowercase();
     if lower.contains('’') { lower.replace('’', "'") } else { lower }
 }

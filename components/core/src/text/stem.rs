@@ -13,52 +13,64 @@ const UNCHANGED: [&[u8]; 8] =
 /// Beginnings after which the first region starts.
 const BEGINNINGS: [&[u8]; 3] = [b"gener", b"commun", b"arsen"];
 
-/// Endings, the longer before the shorter, and what replaces them in the first region.
-const DERIVED: [(&[u8], &[u8]); 24] = [
-    (b"ization", b"ize"),
-    (b"ational", b"ate"),
-    (b"fulness", b"ful"),
-    (b"ousness", b"ous"),
-    (b"iveness", b"ive"),
-    (b"tional", b"tion"),
-    (b"biliti", b"ble"),
-    (b"lessli", b"less"),
-    (b"entli", b"ent"),
-    (b"ation", b"ate"),
-    (b"alism", b"al"),
-    (b"aliti", b"al"),
-    (b"ousli", b"ous"),
-    (b"iviti", b"ive"),
-    (b"fulli", b"ful"),
-    (b"enci", b"ence"),
-    (b"anci", b"ance"),
-    (b"abli", b"able"),
-    (b"izer", b"ize"),
-    (b"ator", b"ate"),
-    (b"alli", b"al"),
-    (b"bli", b"ble"),
-    (b"ogi", b"og"),
-    (b"li", b""),
-];
+/// An ending, and what replaces it.
+type Replaced = (&'static [u8], &'static [u8]);
 
-/// The same for the endings that remain after [`DERIVED`].
-const QUALITIES: [(&[u8], &[u8]); 9] = [
-    (b"ational", b"ate"),
-    (b"tional", b"tion"),
-    (b"alize", b"al"),
-    (b"icate", b"ic"),
-    (b"iciti", b"ic"),
-    (b"ative", b""),
-    (b"ical", b"ic"),
-    (b"ness", b""),
-    (b"ful", b""),
-];
+/// Returns the endings with this last letter that are replaced in the first region, the longer before
+/// the shorter.
+fn derived(last: u8) -> &'static [Replaced] {
+    match last {
+        b'l' => &[(b"ational", b"ate"), (b"tional", b"tion")],
+        b'n' => &[(b"ization", b"ize"), (b"ation", b"ate")],
+        b's' => &[(b"fulness", b"ful"), (b"ousness", b"ous"), (b"iveness", b"ive")],
+        b'm' => &[(b"alism", b"al")],
+        b'r' => &[(b"izer", b"ize"), (b"ator", b"ate")],
+        b'i' => &[
+            (b"biliti", b"ble"),
+            (b"lessli", b"less"),
+            (b"entli", b"ent"),
+            (b"aliti", b"al"),
+            (b"ousli", b"ous"),
+            (b"iviti", b"ive"),
+            (b"fulli", b"ful"),
+            (b"enci", b"ence"),
+            (b"anci", b"ance"),
+            (b"abli", b"able"),
+            (b"alli", b"al"),
+            (b"bli", b"ble"),
+            (b"ogi", b"og"),
+            (b"li", b""),
+        ],
+        _ => &[],
+    }
+}
 
-/// Endings that are removed in the second region, the longer before the shorter.
-const REMOVED: [&[u8]; 18] = [
-    b"ement", b"ance", b"ence", b"able", b"ible", b"ment", b"ant", b"ent", b"ism", b"ate", b"iti",
-    b"ous", b"ive", b"ize", b"ion", b"al", b"er", b"ic",
-];
+/// Returns those that are replaced after the endings of [`derived`].
+fn qualities(last: u8) -> &'static [Replaced] {
+    match last {
+        b'l' => &[(b"ational", b"ate"), (b"tional", b"tion"), (b"ical", b"ic"), (b"ful", b"")],
+        b'e' => &[(b"alize", b"al"), (b"icate", b"ic"), (b"ative", b"")],
+        b'i' => &[(b"iciti", b"ic")],
+        b's' => &[(b"ness", b"")],
+        _ => &[],
+    }
+}
+
+/// Returns those that are removed in the second region, the longer before the shorter.
+fn removed(last: u8) -> &'static [&'static [u8]] {
+    match last {
+        b't' => &[b"ement", b"ment", b"ant", b"ent"],
+        b'e' => &[b"ance", b"ence", b"able", b"ible", b"ate", b"ive", b"ize"],
+        b'm' => &[b"ism"],
+        b'i' => &[b"iti"],
+        b's' => &[b"ous"],
+        b'n' => &[b"ion"],
+        b'l' => &[b"al"],
+        b'r' => &[b"er"],
+        b'c' => &[b"ic"],
+        _ => &[],
+    }
+}
 
 /// Replaces `word` by its stem. Words of other letters stay as they are.
 pub(super) fn stem(word: &mut Vec<u8>) {
@@ -113,11 +125,13 @@ fn region(word: &[u8], start: usize) -> usize {
     start.saturating_add(before).saturating_add(2).min(word.len())
 }
 
-/// Returns what is before `ending`, if `word` has that ending.
+/// Returns the length of what is before `ending`, if `word` has that ending.
 fn before(word: &[u8], ending: &[u8]) -> Option<usize> {
-    // Nearly all endings differ in the last letter, and to compare slices costs a call.
-    let is_ending = word.last() == ending.last() && word.ends_with(ending);
-    is_ending.then(|| word.len().saturating_sub(ending.len()))
+    word.strip_suffix(ending).map(<[u8]>::len)
+}
+
+fn last(word: &[u8]) -> u8 {
+    word.last().copied().unwrap_or_default()
 }
 
 /// Returns true if a vowel is among the first `length` letters.
@@ -152,6 +166,9 @@ fn remove_plural(word: &mut Vec<u8>) {
 }
 
 fn remove_tense(word: &mut Vec<u8>, first: usize) {
+    if !matches!(last(word), b'd' | b'g' | b'y') {
+        return;
+    }
     for ending in [b"eedly".as_slice(), b"eed"] {
         if let Some(at) = before(word, ending) {
             if at >= first {
@@ -177,12 +194,12 @@ fn remove_tense(word: &mut Vec<u8>, first: usize) {
 }
 
 fn replace_derived(word: &mut Vec<u8>, first: usize) {
-    let found = DERIVED.iter().find_map(|(it, by)| Some((before(word, it)?, *it, *by)));
+    let found = derived(last(word)).iter().find_map(|(it, by)| Some((before(word, it)?, *it, *by)));
     let Some((at, ending, by)) = found.filter(|(at, ..)| *at >= first) else { return };
-    let last = at.checked_sub(1).and_then(|it| word.get(it)).copied().unwrap_or_default();
+    let before = word.get(..at).map_or(0, last);
     let is_allowed = match ending {
-        b"li" => b"cdeghkmnrt".contains(&last),
-        b"ogi" => last == b'l',
+        b"li" => b"cdeghkmnrt".contains(&before),
+        b"ogi" => before == b'l',
         _ => true,
     };
     if is_allowed {
@@ -192,7 +209,8 @@ fn replace_derived(word: &mut Vec<u8>, first: usize) {
 }
 
 fn replace_quality(word: &mut Vec<u8>, first: usize, second: usize) {
-    let found = QUALITIES.iter().find_map(|(it, by)| Some((before(word, it)?, *it, *by)));
+    let found =
+        qualities(last(word)).iter().find_map(|(it, by)| Some((before(word, it)?, *it, *by)));
     let Some((at, ending, by)) = found else { return };
     if at >= if ending == b"ative" { second } else { first } {
         word.truncate(at);
@@ -201,10 +219,10 @@ fn replace_quality(word: &mut Vec<u8>, first: usize, second: usize) {
 }
 
 fn remove_last(word: &mut Vec<u8>, second: usize) {
-    let found = REMOVED.iter().find_map(|it| Some((before(word, it)?, *it)));
+    let found = removed(last(word)).iter().find_map(|it| Some((before(word, it)?, *it)));
     let Some((at, ending)) = found.filter(|(at, _)| *at >= second) else { return };
-    let last = at.checked_sub(1).and_then(|it| word.get(it)).copied().unwrap_or_default();
-    if ending != b"ion" || matches!(last, b's' | b't') {
+    let before = word.get(..at).map_or(0, last);
+    if ending != b"ion" || matches!(before, b's' | b't') {
         word.truncate(at);
     }
 }
