@@ -1,11 +1,11 @@
-//! A project in a component of which every request gets a fresh instance, over storage in memory.
+//! A project in a component of which every request gets a fresh instance.
 
-use std::cell::Cell;
+use std::{cell::Cell, time::Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use shared_context_codec::Caller;
-use shared_context_core::memory_kv::MemoryKv;
+use shared_context_core::{memory_kv::MemoryKv, port::Kv};
 use shared_context_wasmtime::{Component, ComponentOptions, Host};
 
 use crate::rules::{NoOp, cpu_micros_of};
@@ -23,23 +23,32 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Creates a project.
+    /// Creates a project over storage in memory.
     pub(crate) fn new() -> Result<Self> {
+        Self::over(MemoryKv::default())
+    }
+
+    /// Creates a project over `kv`.
+    pub(crate) fn over<K>(kv: K) -> Result<Self>
+    where
+        K: Kv<Bucket: Send> + Send + Sync + 'static,
+    {
         let component = Component::new(&ComponentOptions::default())?;
-        let host = Host::new(MemoryKv::default(), NoOp, NoOp);
+        let host = Host::new(kv, NoOp, NoOp);
         let project = Self { component, host, rejected: Cell::new(0) };
         let create = json!({"action": "create_project", "memories_max": 50_000});
-        project.send(&Caller::trusted("admin"), &create);
+        project.send(SCOPE, &Caller::trusted("admin"), &create);
         Ok(project)
     }
 
     /// Sends a request of the orchestrator; one that is rejected is counted.
     pub(crate) fn ask(&self, request: &Value) {
-        self.send(&Caller::trusted("orchestrator"), request);
+        self.send(SCOPE, &Caller::trusted("orchestrator"), request);
     }
 
-    fn send(&self, who: &Caller, request: &Value) {
-        let answer = self.component.invoke(&self.host, SCOPE, who, request.to_string().as_bytes());
+    /// Sends a request to a bucket; one that is rejected is counted.
+    pub(crate) fn send(&self, scope: &str, who: &Caller, request: &Value) {
+        let answer = self.component.invoke(&self.host, scope, who, request.to_string().as_bytes());
         self.rejected.set(self.rejected.get() + u32::from(answer.is_err()));
     }
 
@@ -52,6 +61,26 @@ impl Project {
         let mut all: Vec<f64> = (0..TIMES).map(once).collect();
         all.sort_by(f64::total_cmp);
         all.get(TIMES / 2).copied().unwrap_or_default()
+    }
+
+    /// Returns how long each of `count` requests to a bucket takes, in milliseconds, the shortest
+    /// first.
+    pub(crate) fn times(
+        &self,
+        scope: &str,
+        count: usize,
+        request: impl Fn(usize) -> Value,
+    ) -> Vec<f64> {
+        let who = Caller::trusted("orchestrator");
+        let once = |nth| {
+            let request = request(nth);
+            let start = Instant::now();
+            self.send(scope, &who, &request);
+            start.elapsed().as_secs_f64() * 1_000.0
+        };
+        let mut all: Vec<f64> = (0..count).map(once).collect();
+        all.sort_by(f64::total_cmp);
+        all
     }
 
     /// Fails if a request was rejected: its time would be that of nothing.

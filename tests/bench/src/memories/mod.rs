@@ -4,6 +4,7 @@
 #![expect(clippy::indexing_slicing, reason = "a member of JSON that is missing is null")]
 
 mod graded;
+mod stored;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,6 +36,7 @@ const WORDS: u64 = 4_000;
 pub(crate) fn measure(report: &mut Report, data: Option<&Path>) -> Result<()> {
     cost(report, 1_000, [1.0, 10.0])?;
     cost(report, 10_000, [5.0, 10.0])?;
+    stored::measure(report, 10_000)?;
     graded::measure(report)?;
     if let Some(file) = data {
         return found(report, file);
@@ -47,16 +49,10 @@ pub(crate) fn measure(report: &mut Report, data: Option<&Path>) -> Result<()> {
 fn cost(report: &mut Report, count: usize, limits: [f64; 2]) -> Result<()> {
     report.section(&format!("{count} memories, fresh instance, storage in memory (CPU, ms)"));
     let project = Project::new()?;
-    for nth in 0..count / BATCH {
-        let memories: Vec<Value> = (0..BATCH).map(|it| memory(nth * BATCH + it)).collect();
-        project.ask(&json!({"action": "add_memories", "memories": memories}));
-    }
-    let queries = ["word1 word77 word300", "word12 word2000", "word5"];
-    let query = |nth: usize| queries.get(nth % queries.len()).copied().unwrap_or_default();
-    let search = project.median(|nth| json!({"action": "search_memories", "query": query(nth)}));
+    fill(&project, count);
+    let search = project.median(search);
     let begin = project.median(|_| json!({"action": "rehydrate"}));
-    let add =
-        project.median(|nth| json!({"action": "add_memories", "memories": [memory(count + nth)]}));
+    let add = project.median(|nth| add(count + nth));
     let [search_limit, begin_limit] = limits;
     for (name, figure, limit) in
         [("search", search, search_limit), ("rehydrate", begin, begin_limit)]
@@ -65,6 +61,26 @@ fn cost(report: &mut Report, count: usize, limits: [f64; 2]) -> Result<()> {
     }
     report.line("add one", format!("{add:7.2}"));
     project.ensure_none_rejected()
+}
+
+/// Adds `count` memories.
+fn fill(project: &Project, count: usize) {
+    for nth in 0..count / BATCH {
+        let memories: Vec<Value> = (0..BATCH).map(|it| memory(nth * BATCH + it)).collect();
+        project.ask(&json!({"action": "add_memories", "memories": memories}));
+    }
+}
+
+/// Returns one of several searches.
+fn search(nth: usize) -> Value {
+    let queries = ["word1 word77 word300", "word12 word2000", "word5"];
+    let query = queries.get(nth % queries.len()).copied().unwrap_or_default();
+    json!({"action": "search_memories", "query": query})
+}
+
+/// Returns the request that adds the memory with this number.
+fn add(nth: usize) -> Value {
+    json!({"action": "add_memories", "memories": [memory(nth)]})
 }
 
 /// Returns a memory of about 60 words; frequent words are frequent as in a text.
