@@ -95,6 +95,9 @@ lists! {
     NARRATIVES NARRATIVES_LIST;
     PERSONAL PERSONAL_LIST;
     STRICT STRICT_LIST;
+    INTERJECTIONS INTERJECTIONS_LIST;
+    DEFERRALS DEFERRALS_LIST;
+    DISCLAIMERS DISCLAIMERS_LIST;
 }
 
 /// The relation of a message to the one before it.
@@ -108,7 +111,7 @@ pub(super) enum Answer {
     Other,
 }
 
-const YES_LIST: &str = "very good, good point, good thinking, good catch, well done, excellent, brilliant, \
+const YES_LIST: &str = "lovely, splendid, marvellous, very good, good point, good thinking, good catch, well done, excellent, brilliant, \
     awesome, true, clear, understood, works, that fits, fits, yes, yep, yeah, yup, sure, ok, okay, exactly, agreed, agree, correct, right, perfect, great, \
     fine, good, sounds good, sounds right, sounds fine, sounds great, sounds reasonable, works \
     for me, that works, go ahead, go for it, do it, do that, please do, makes sense, absolutely, \
@@ -136,7 +139,7 @@ const RULES_LIST: &str = "must, mustn't, never, always, only, don't, do not, can
 /// Phrases that make a choice.
 const CHOICES_LIST: &str = "let's, we'll, go with, going with, went with, use, using, switch, choose, chose, prefer, \
     pick, want, would like, i'd like, make it, instead, call it, name it, put, store, send, i'd \
-    rather, rather, decided, we will, settle, goes to, go to, stick with, take, please, set, \
+    rather, rather, therefore, hence, thus, decided, we will, settle, goes to, go to, stick with, take, please, set, \
     add, write, run, move, drop, replace";
 /// Phrases with which a model proposes something, or reports its choice.
 const PROPOSALS_LIST: &str = "i suggest, i'd suggest, i would suggest, i propose, i'd propose, i recommend, i'd recommend, \
@@ -175,6 +178,49 @@ const PERSONAL_LIST: &str = "my, i'm, i am, wish me, enjoy, tonight, home, lunch
 const STRICT_LIST: &str = "must, mustn't, never, always, don't, do not, cannot, can't, may not, must not, should not, \
     shouldn't, no more than, at most, only, has to, have to";
 
+/// Exclamations before what is said.
+const INTERJECTIONS_LIST: &str = "oh, ohh, ooh, ah, aha, ha, haha, hm, hmm, mm, uh, um, well, wow, wtf, lol, lmao, god, gosh, \
+    ugh, huh, hey, eh, man, dude, oops";
+/// Phrases that put off an answer.
+const DEFERRALS_LIST: &str = "dunno, idk, i dunno, not sure, no idea, no clue, maybe, maybe later, perhaps, possibly, \
+    let me ask, lemme ask, let me check, lemme check, let me think, i'll ask, i'll check, i will ask, \
+    ask me again, we'll see, we will see, good question, later, who knows, hard to say, eh, hm, hmm, \
+    i'd have to ask, i need to ask, no opinion, up to you";
+/// Phrases with which people say what they do not know or mind.
+const DISCLAIMERS_LIST: &str = "don't remember, do not remember, can't remember, don't recall, don't know, do not know, \
+    don't care, don't mind, don't worry, don't think, do not think, don't understand, do not \
+    understand, don't expect, do not expect, can't say, cannot say, can't tell, never mind, not \
+    your problem, no worries, don't ask, never thought, never heard, don't get me wrong";
+
+/// Returns true if a sentence ends in an agreement: `She nodded at that one, so yes.`
+pub(super) fn ends_in_yes(lower: &Lower) -> bool {
+    let text = lower.text.trim_end_matches(|c: char| !c.is_alphanumeric());
+    [" yes", " agreed", " deal", " do it", " do that", " go ahead", " that works"]
+        .iter()
+        .any(|it| text.ends_with(it))
+}
+
+/// Returns true if a sentence begins with a rule or a choice: `Leave empty what is empty.`
+pub(super) fn opens_with_cue(lower: &Lower) -> bool {
+    let start = lower.text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let start = ["so ", "and ", "then ", "but ", "ok "]
+        .iter()
+        .find_map(|it| start.strip_prefix(it))
+        .unwrap_or(start);
+    RULES.at(start) > 0 || CHOICES.at(start) > 0
+}
+
+/// Returns true if a sentence puts off an answer.
+pub(super) fn defers(lower: &Lower) -> bool {
+    let start = lower.text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    DEFERRALS.at(start) > 0
+}
+
+/// Returns true if a sentence says what its speaker does not know or mind.
+pub(super) fn disclaims(lower: &Lower) -> bool {
+    DISCLAIMERS.is_in(lower)
+}
+
 /// Returns true if a sentence narrates: it is about the past or about the speaker.
 pub(super) fn narrates(lower: &Lower) -> bool {
     NARRATIVES.is_in(lower)
@@ -207,7 +253,20 @@ pub(super) fn answer(lower: &Lower) -> Answer {
 /// Returns true for a sentence that does nothing but agree or object.
 pub(super) fn is_bare(lower: &Lower) -> bool {
     let has_digit = lower.text.contains(|c: char| c.is_ascii_digit());
-    lower.words() <= 4 && answer(lower) != Answer::Other && !has_digit
+    if lower.words() > 4 || has_digit {
+        return false;
+    }
+    // `Ohh no no.`
+    let mut start = lower.text.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '+');
+    loop {
+        let length = INTERJECTIONS.at(start);
+        if length == 0 {
+            break;
+        }
+        let rest = start.get(length..).unwrap_or_default();
+        start = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+    }
+    start.is_empty() || YES.at(start) > 0 || NO.at(start) > 0 || answer(lower) != Answer::Other
 }
 
 /// Returns true if a sentence corrects something.

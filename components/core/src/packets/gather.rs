@@ -7,7 +7,7 @@ use super::{
     merge, pattern,
     recipe::Recipe,
     source::Sources,
-    statement::{Origin, Statement},
+    statement::{BINDING, Origin, Statement},
 };
 use crate::{
     budget::Reason,
@@ -195,6 +195,7 @@ fn order(recipe: &Recipe, all: Vec<Statement>, scores: &[Score], reasons: &[Left
                 it.part,
                 it.source.origin.precedence(),
                 it.is_weak,
+                BINDING.saturating_sub(it.weight),
                 score < HIGH,
                 u64::MAX.saturating_sub(it.rank),
             )

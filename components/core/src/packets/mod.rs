@@ -48,6 +48,7 @@ mod talk;
 mod topics;
 mod trim;
 mod verify;
+mod weigh;
 mod window;
 mod yaml;
 

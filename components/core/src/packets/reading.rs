@@ -278,6 +278,11 @@ impl<'a> Place<'a> {
         self.checked(u32::try_from(self.count()).ok(), "is too large")
     }
 
+    /// Returns the value, which must be a whole number; `None` if it is absent.
+    pub(super) fn optional_count(&self) -> Option<u64> {
+        (!self.value.is_null()).then(|| self.count())
+    }
+
     /// Returns the value, which must be a whole number.
     pub(super) fn count(&self) -> u64 {
         self.checked(self.value.as_u64(), "must be a whole number")

@@ -11,7 +11,7 @@ use super::{
     packet::Link,
     reading::{self, Place},
     request::{GeneratePacket, PacketConfig},
-    statement::{Source, Statement},
+    statement::{BINDING, Source, Statement},
 };
 use crate::{
     Error,
@@ -130,6 +130,9 @@ fn statement(it: &Statement) -> Value {
         ("rank", text(&it.rank.to_string())),
         ("text", text(&it.text)),
     ];
+    if it.weight < BINDING {
+        members.push(("weight", Value::from(it.weight)));
+    }
     add(&mut members, "detail", it.detail.as_deref());
     add_decision(&mut members, it);
     add_source(&mut members, &it.source);
@@ -147,6 +150,9 @@ fn read_statement(it: &Place<'_>) -> Statement {
         Err(_) => rank.reject("must be a number"),
     }
     statement.is_weak = it.get("is_weak").flag();
+    // Recipes from before weights have none.
+    let weight = it.get("weight").optional_count().unwrap_or(BINDING.into());
+    statement.weight = u8::try_from(weight).map_or(BINDING, |it| it.min(BINDING));
     statement
 }
 
@@ -167,6 +173,7 @@ fn bounded(all: Vec<Statement>) -> Vec<Statement> {
                 it.source.origin.precedence(),
                 !is_goal,
                 it.is_weak,
+                BINDING.saturating_sub(it.weight),
                 u64::MAX.saturating_sub(it.rank),
             ))
         };

@@ -27,7 +27,15 @@ pub struct Statement {
     pub rank: u64,
     /// True if it was said in passing: only its relevance decides if it is shown.
     pub is_weak: bool,
+    /// How far it binds who does the task, up to [`BINDING`]: the lightest go first where the budget
+    /// is short.
+    pub weight: u8,
 }
+
+/// The weight of what was given, stored or labelled, and of what was said most clearly.
+pub(super) const BINDING: u8 = 9;
+/// The most weight of what was said in passing.
+pub(super) const PASSING: u8 = 1;
 
 /// The source of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +100,7 @@ impl Statement {
             source,
             rank: 0,
             is_weak: false,
+            weight: BINDING,
         }
     }
 

@@ -15,13 +15,14 @@ use super::{
     revise::{self, GENERIC, Said},
     statement::{Origin, Source, Statement},
     topics::Topics,
+    weigh::{Known, weigh},
     window::window,
 };
 use crate::{
     digest::sha256,
     extract::{
         Class, Fact, Status,
-        claim::{TokenKind, tokens},
+        claim::{Token, TokenKind, tokens},
         extract_all,
     },
     item::Item,
@@ -36,10 +37,14 @@ use crate::{
 const SENTENCE_CHARS_MAX: usize = 400;
 /// An answer to a question has at most this many words.
 const ANSWER_WORDS_MAX: usize = 16;
+/// A reaction before an agreement has at most this many words.
+const REACTION_WORDS_MAX: usize = 6;
 /// A rule with more words than this needs no question.
 const RULE_WORDS_MIN: usize = 4;
 /// A fragment has at most this many words.
 const FRAGMENT_WORDS_MAX: usize = 1;
+/// The goal is one of this many sentences.
+const GOAL_SENTENCES: usize = 4;
 /// The longest goal, in bytes.
 const GOAL_BYTES_MAX: usize = 600;
 /// The most proposals of a message that an agreement accepts.
@@ -53,6 +58,8 @@ pub(super) fn read(task: &str, items: &[Item]) -> Vec<Statement> {
     let messages = messages(items);
     let mut reader = Reader::default();
     let generic = reader.distinct(GENERIC);
+    let mut words = reader.distinct(task);
+    words.retain(|it| !generic.contains(it));
     let mut reading = Reading {
         items,
         facts: Facts::new(&facts),
@@ -60,6 +67,7 @@ pub(super) fn read(task: &str, items: &[Item]) -> Vec<Statement> {
         found: Vec::new(),
         reader,
         generic,
+        task: words,
         last_of_model: None,
     };
     for nth in 0..messages.len() {
@@ -132,6 +140,8 @@ struct Reading<'a> {
     reader: Reader,
     /// Words that name no subject.
     generic: Vec<Word>,
+    /// The words of the task.
+    task: Vec<Word>,
     /// The last message of a model, and its sentences.
     last_of_model: Option<(usize, Vec<String>)>,
 }
@@ -150,7 +160,7 @@ impl Reading<'_> {
         let Some(message) = messages.get(nth) else { return };
         let before = nth.checked_sub(1).and_then(|it| messages.get(it));
         let before = before.filter(|it| it.speaker == Speaker::Model);
-        let opening = message.sentences.first().map_or(Answer::Other, |it| cues::answer(&it.lower));
+        let opening = answer(message);
         let mut first = 0;
         if let Some(before) = before {
             if self.answers(before, message, opening) {
@@ -167,6 +177,8 @@ impl Reading<'_> {
         if is_first {
             goal_end = self.goal(message);
         }
+        let goal = self.found.last().filter(|it| is_first && it.statement.part == Part::Goal);
+        let goal_start = goal.map(|it| it.place.1);
         let mut is_aside = false;
         // What follows something of the subject in one message belongs to it.
         let mut follows = first > 0;
@@ -175,12 +187,23 @@ impl Reading<'_> {
             let fact = self.facts.get(key);
             self.facts.mark(key);
             is_aside |= cues::is_aside(&sentence.lower);
-            let is_known =
-                place < first || sentence.start < goal_end && !cues::forbids(&sentence.lower);
+            // The packet always shows the first sentence of the goal, however short the rest is.
+            let is_goal =
+                Some(sentence.start) == goal_start && sentence.lower.words() > REACTION_WORDS_MAX;
+            let is_known = place < first
+                || is_goal
+                || sentence.start < goal_end && !cues::forbids(&sentence.lower);
             if is_aside || is_known && fact.is_none_or(|it| !is_labelled(it)) {
                 continue;
             }
             if place > 0 && cues::retracts(&sentence.lower) && self.retract(message, sentence) {
+                continue;
+            }
+            if place > 0
+                && cues::is_bare(&sentence.lower)
+                && cues::answer(&sentence.lower) == Answer::No
+            {
+                self.take_back(message, place);
                 continue;
             }
             let replies = place == 0 && before.is_some_and(|it| !starts_aside(it));
@@ -221,6 +244,9 @@ impl Reading<'_> {
         let (rules, chooses, corrects) =
             (cues::rules(lower), cues::chooses(lower), cues::corrects(lower));
         let has_cue = rules || chooses || corrects;
+        if !has_value && fact.is_none() && (cues::defers(lower) || cues::disclaims(lower)) {
+            return;
+        }
         let part = match fact.map(|it| it.class) {
             Some(Class::Decision) => Part::Decision,
             Some(Class::Failure | Class::Pattern | Class::Learning) if corrects => Part::Decision,
@@ -242,13 +268,21 @@ impl Reading<'_> {
             return;
         }
         let mut it = self.statement(message, sentence, part);
-        it.is_weak = !is_marked && !corrects && !rules && !has_value;
+        let mut known = Known { is_marked, ..Known::default() };
+        weigh(&mut it, lower, &read, known);
+        let length = it.text.len();
         let is_first = message.sentences.first().is_some_and(|it| it.start == sentence.start);
         let words = read.iter().filter(|it| it.stem != 0).count();
         if is_first && words <= FRAGMENT_WORDS_MAX && !has_cue {
             self.complete(&mut it, nth);
         } else if is_first && cues::points_back(lower) && !it.text.contains(" — ") {
             self.point(&mut it, nth);
+        }
+        if it.text.len() > length {
+            // It chooses or accepts what stands before it now.
+            let read = tokens(&mut self.reader, &it.text);
+            known.is_agreed = true;
+            weigh(&mut it, lower, &read, known);
         }
         self.push(it, message);
     }
@@ -269,6 +303,18 @@ impl Reading<'_> {
         it.merged_from = vec![short];
         self.push(it, message);
         true
+    }
+
+    /// Removes the statement that a `No.` takes back: that of the sentence before, but for words such as
+    /// `Hm.`
+    fn take_back(&mut self, message: &Message<'_>, place: usize) {
+        let before = message.sentences.iter().take(place);
+        let is_empty = |it: &Sentence<'_>| cues::is_bare(&it.lower) || it.lower.words() == 1;
+        let said = before.rev().find(|it| !is_empty(it)).map(|it| (message.item, it.start));
+        let last = self.found.last_mut().filter(|it| it.is_user && Some(it.place) == said);
+        if let Some(it) = last {
+            it.is_live = false;
+        }
     }
 
     /// Puts what a fragment such as `WebP.` chooses from before it.
@@ -334,7 +380,9 @@ impl Reading<'_> {
                 it.text = format!("{} — {end}", sentence.text);
                 it.detail = None;
             }
-            it.is_weak = !ends_as_question(sentence.text) && !cues::proposes(&sentence.lower);
+            let read = tokens(&mut self.reader, &it.text);
+            let known = Known { is_agreed: true, ..Known::default() };
+            weigh(&mut it, &sentence.lower, &read, known);
             self.facts.mark(key);
             self.push(it, before);
             if let Some(it) = self.found.last_mut() {
@@ -372,6 +420,14 @@ impl Reading<'_> {
         let mut it = self.statement(message, answer, Part::Decision);
         it.text = format!("{} — {}", question.text, answer.text);
         it.detail = None;
+        let read = tokens(&mut self.reader, answer.text);
+        let asked = tokens(&mut self.reader, question.text);
+        let is_said = |it: &Token| asked.iter().any(|one| it.stem != 0 && one.stem == it.stem);
+        let is_value = |it: &Token| it.kind == TokenKind::Hard;
+        let is_astray =
+            opening == Answer::Other && !read.iter().any(|it| is_said(it) || is_value(it));
+        let known = Known { is_agreed: opening == Answer::Yes, is_astray, ..Known::default() };
+        weigh(&mut it, &answer.lower, &read, known);
         self.facts.mark((before.item, question.start));
         self.push(it, message);
         if let Some(it) = self.found.last_mut() {
@@ -384,8 +440,15 @@ impl Reading<'_> {
     fn goal(&mut self, message: &Message<'_>) -> usize {
         let Some(text) = self.items.get(message.item).and_then(Item::text) else { return 0 };
         let is_greeting = |it: &&Sentence<'_>| it.text.split_whitespace().count() <= 3;
-        let first =
-            message.sentences.iter().find(|it| !is_greeting(it) && !ends_as_question(it.text));
+        let told = message.sentences.iter();
+        let told = told.filter(|it| !is_greeting(it) && !ends_as_question(it.text));
+        // Many begin with a remark: the first of these that has a word of the task.
+        let told: Vec<&Sentence<'_>> = told.take(GOAL_SENTENCES).collect();
+        let mut names = |it: &&&Sentence<'_>| {
+            let words = self.reader.distinct(it.text);
+            words.iter().any(|it| self.task.contains(it))
+        };
+        let first = told.iter().find(&mut names).or(told.first()).copied();
         let Some(first) = first.or(message.sentences.first()) else { return 0 };
         let whole = text.get(first.start..).unwrap_or_default();
         let paragraph = whole.split("\n\n").next().unwrap_or_default();
@@ -401,6 +464,8 @@ impl Reading<'_> {
         let goal = paragraph.get(..end).filter(|it| !it.is_empty()).unwrap_or(first.text);
         let mut it = self.statement(message, first, Part::Goal);
         goal.clone_into(&mut it.text);
+        // Its first sentence says enough where the budget is short.
+        it.weight = 0;
         it.source.digest = sha256(goal);
         let end = first.start.saturating_add(goal.len());
         self.push(it, message);
@@ -470,6 +535,22 @@ impl Reading<'_> {
         let is_user = message.speaker == Speaker::User;
         self.found.push(Said::new(statement, place, is_user));
     }
+}
+
+/// Returns how a message answers the one before it: by its first words, by the last ones of its first
+/// sentence (`She nodded at that one, so yes.`), or by those of the next (`Didn't know that. Love it.`).
+fn answer(message: &Message<'_>) -> Answer {
+    let Some(first) = message.sentences.first() else { return Answer::Other };
+    let opening = cues::answer(&first.lower);
+    if opening != Answer::Other || ends_as_question(first.text) || cues::defers(&first.lower) {
+        return opening;
+    }
+    let agrees = |it: &Sentence<'_>| {
+        let is_short = first.lower.words() <= REACTION_WORDS_MAX || cues::is_bare(&it.lower);
+        cues::answer(&it.lower) == Answer::Yes && is_short && !ends_as_question(it.text)
+    };
+    let is_yes = cues::ends_in_yes(&first.lower) || message.sentences.get(1).is_some_and(agrees);
+    if is_yes { Answer::Yes } else { Answer::Other }
 }
 
 /// Returns an answer without what follows its first words.

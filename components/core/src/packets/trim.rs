@@ -1,9 +1,9 @@
 //! Trims a packet until it is within its budget: the least important first (spec 18.2).
 //!
-//! The order: the history is shortened, then cut down to its share; the codebase to its share;
-//! statements made in passing; the goal is cut to a sentence; decisions are shortened, then cut
-//! down to their share; then all of the history, of the codebase and of the decisions, the older
-//! first; criteria of success; constraints; at last the goal, of which the task remains.
+//! The order: the history is shortened, then cut down to its share; the codebase to its share; the
+//! goal is cut to a sentence; the lightest statements of a conversation go; decisions are shortened,
+//! then cut down to their share; then all of the history, of the codebase and of the decisions, the
+//! older first; criteria of success; constraints; at last the goal, of which the task remains.
 //!
 //! # Invariant
 //!
@@ -12,13 +12,15 @@
 use super::{
     gather::Gathered,
     kinds::{Layer, Part},
-    material::{first_sentence, shortened},
-    statement::Statement,
+    material::{SENTENCE_CHARS_MAX, first_sentence, shortened},
+    statement::{BINDING, PASSING, Statement},
 };
-use crate::{Error, order::sorted, tokens::Tokens};
+use crate::{Error, count::widen, order::sorted, tokens::Tokens};
 
 /// The longest tag, in characters.
 const TAG_CHARS_MAX: usize = 24;
+/// Statements from this weight on are shortened before they are left out.
+const HEAVY: u8 = 5;
 /// The cost of the title of a part.
 const TITLE_TOKENS: u32 = 4;
 /// From this budget on, the packet describes its omissions as text.
@@ -43,7 +45,7 @@ struct Choice {
     /// Its place among the candidates.
     place: usize,
     part: Part,
-    is_weak: bool,
+    weight: u8,
     /// Its age: 0 for the newest third, 2 for the oldest.
     third: u8,
     /// Its cost at each detail, from none to all.
@@ -88,8 +90,14 @@ impl Trimmed {
             }
             let costs = [0, tag, sentence, full];
             *left = left.saturating_sub(tag.max(1).into());
-            let (part, is_weak) = (it.part, it.is_weak);
-            choices.push(Choice { place, part, is_weak, third: 0, costs, detail: Detail::Full });
+            choices.push(Choice {
+                place,
+                part: it.part,
+                weight: if it.is_weak { it.weight.min(PASSING) } else { it.weight },
+                third: 0,
+                costs,
+                detail: Detail::Full,
+            });
         }
         let mut trimmed = Self { choices, in_words: budget >= WORDS_FROM };
         trimmed.age(gathered, Layer::Decisions);
@@ -143,13 +151,16 @@ impl Trimmed {
     pub(super) fn fit(&mut self, layers: &[Layer], goal: Tokens, fixed: Tokens) {
         self.choices.iter_mut().for_each(|it| it.detail = Detail::Full);
         let share = |layer: Layer| share(layers, layer, goal);
-        let steps: [(Layer, Step); 14] = [
+        let first = [
             (Layer::History, Step::Age),
             (Layer::History, Step::DropTo(share(Layer::History))),
             (Layer::Codebase, Step::DropTo(share(Layer::Codebase))),
-            (Layer::Decisions, Step::DropWeak),
-            (Layer::Goal, Step::DropWeak),
             (Layer::Goal, Step::Shorten),
+        ];
+        let lightest = (0..HEAVY).flat_map(|weight| {
+            [Layer::Decisions, Layer::Goal].map(|it| (it, Step::DropLight(weight)))
+        });
+        let then = [
             (Layer::Decisions, Step::Age),
             (Layer::Decisions, Step::DropTo(share(Layer::Decisions))),
             (Layer::History, Step::DropTo(0)),
@@ -159,6 +170,7 @@ impl Trimmed {
             (Layer::Goal, Step::Drop(Part::Constraint)),
             (Layer::Goal, Step::Drop(Part::Goal)),
         ];
+        let steps = first.into_iter().chain(lightest).chain(then);
         for (layer, step) in steps {
             let over = self.total(fixed).saturating_sub(goal.0.into());
             if over == 0 {
@@ -204,7 +216,9 @@ impl Trimmed {
                     _ => Detail::Tag,
                 }),
                 Step::Shorten if it.part == Part::Goal => it.shorten(Detail::Sentence),
-                Step::DropWeak if it.is_weak => it.shorten(Detail::None),
+                Step::DropLight(weight) if it.weight <= weight && it.part != Part::Goal => {
+                    it.shorten(Detail::None);
+                }
                 Step::DropTo(share) if cost > u64::from(share) => it.shorten(Detail::None),
                 Step::Drop(part) if it.part == part => it.shorten(Detail::None),
                 _ => {}
@@ -220,11 +234,13 @@ impl Trimmed {
     pub(super) fn refill(&mut self, left: Tokens) -> bool {
         let mut left = left.0;
         let mut has_found = false;
-        for part in REFILL {
+        let all = (0..=BINDING).rev().flat_map(|weight| REFILL.map(|part| (weight, part)));
+        for (weight, part) in all {
             let is_shown =
                 self.choices.iter().any(|it| it.part == part && it.detail > Detail::None);
             let mut title = if is_shown { 0 } else { TITLE_TOKENS };
-            for it in self.choices.iter_mut().filter(|it| it.part == part) {
+            let is_meant = |it: &&mut Choice| it.part == part && it.weight == weight;
+            for it in self.choices.iter_mut().filter(is_meant) {
                 for detail in [Detail::Full, Detail::Sentence] {
                     let more = it.cost_at(detail).saturating_sub(it.cost()).saturating_add(title);
                     if it.detail < detail && more <= left {
@@ -242,14 +258,16 @@ impl Trimmed {
     /// Shows one of the candidates that are not shown: the `nth` most important one. Returns false if
     /// there are fewer.
     pub(super) fn show_next(&mut self, nth: usize) -> bool {
-        let hidden: Vec<usize> = REFILL
-            .iter()
-            .flat_map(|part| {
+        let mut hidden: Vec<usize> = Vec::new();
+        for weight in (0..=BINDING).rev() {
+            for part in REFILL {
                 let places = self.choices.iter().enumerate();
-                places.filter(|it| it.1.part == *part && it.1.detail == Detail::None)
-            })
-            .map(|it| it.0)
-            .collect();
+                let is_hidden = |it: &(usize, &Choice)| {
+                    it.1.part == part && it.1.weight == weight && it.1.detail == Detail::None
+                };
+                hidden.extend(places.filter(is_hidden).map(|it| it.0));
+            }
+        }
         let found = hidden.get(nth).and_then(|it| self.choices.get_mut(*it));
         found.map(|it| it.detail = Detail::Full).is_some()
     }
@@ -277,8 +295,8 @@ enum Step {
     Age,
     /// Shorten the goal to one sentence.
     Shorten,
-    /// Leave out statements made in passing.
-    DropWeak,
+    /// Leave out statements of at most this weight.
+    DropLight(u8),
     /// Leave out statements while the layer costs more.
     DropTo(u32),
     /// Leave out statements of a part.
@@ -318,7 +336,14 @@ pub(super) fn shown(it: &Statement, detail: Detail) -> &str {
     match detail {
         Detail::None => "",
         Detail::Tag => tag(&it.text),
-        Detail::Sentence => first_sentence(&it.text),
+        Detail::Sentence => it.text.split_once("? — ").map_or_else(
+            || first_sentence(&it.text),
+            // A question says nothing without its answer.
+            |(_, answer)| {
+                let is_short = it.text.chars().nth(widen(SENTENCE_CHARS_MAX)).is_none();
+                if is_short { it.text.as_str() } else { first_sentence(answer) }
+            },
+        ),
         Detail::Full => &it.text,
     }
 }
