@@ -15,6 +15,8 @@ use crate::{Answer, Client, Killable, kills, tell};
 
 /// The project.
 const PROJECT: &str = "kept";
+/// The number of searches that are timed.
+const SEARCHES: usize = 100;
 const TOOL: &str = "/v1/projects/kept/shared_context";
 
 /// Participants of several sessions that add memories to one project.
@@ -94,6 +96,7 @@ impl MemoryKills {
             assert_eq!(self::ids(&reply), *ids, "{batch:?}");
         }
         let count = acknowledged.len() * self.batch;
+        self.time_searches(&Client::new(server.admin().url(), &writers[0]), count);
         let seconds = began.elapsed().as_secs();
         tell(&format!(
             "kill -9 of {}, {} writers of one project, {rounds} rounds: {count} memories \
@@ -135,6 +138,24 @@ impl MemoryKills {
             500 if answer.text.is_empty() => None,
             _ => Some(answer.expect(200)),
         }
+    }
+
+    /// Prints how long searches among `count` memories take over HTTP.
+    fn time_searches(&self, client: &Client, count: usize) {
+        let search = |nth: usize| {
+            let name = format!("w{}r0b0m{}", nth % self.writers, nth % self.batch);
+            let query = json!({"action": "search_memories", "query": name});
+            let began = Instant::now();
+            client.post(TOOL, &query).expect(200);
+            began.elapsed()
+        };
+        let mut times: Vec<_> = (0..SEARCHES).map(search).collect();
+        times.sort_unstable();
+        let (p50, p99) = (times[SEARCHES / 2], times[SEARCHES * 99 / 100]);
+        tell(&format!(
+            "{}: a search among {count} memories: p50 {p50:.1?}, p99 {p99:.1?}",
+            self.host
+        ));
     }
 
     fn ids_of(&self, client: &Client, batch: Batch) -> Vec<String> {
