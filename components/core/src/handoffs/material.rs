@@ -1,4 +1,5 @@
-//! The material of a package: memories, texts of the agent, and a packet (spec 21.2).
+//! The material of a package: memories, texts of the agent, and a packet (spec 21.2). The packet of a
+//! package that was stored, with its links (21.4).
 
 use serde_json::{Map, Value};
 
@@ -238,4 +239,35 @@ impl GivenPacket {
             pieces.push(Piece { share, place, id, value, memory: None });
         }
     }
+}
+
+/// A packet by its session and id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PacketRef {
+    pub(crate) session: String,
+    pub(crate) id: String,
+}
+
+/// A packet that a package carried.
+#[derive(Debug)]
+pub(crate) struct Carried {
+    /// `None` if it does not say which it is.
+    pub(crate) packet: Option<PacketRef>,
+    /// What it links with.
+    pub(crate) links: Vec<PacketRef>,
+}
+
+/// Reads which packet a package carried, if it carried one.
+pub(crate) fn carried(package: &str) -> Option<Carried> {
+    let document: Value = serde_json::from_str(package).ok()?;
+    let packet = document.get("packet").filter(|it| it.is_object())?;
+    let reference = |of: &Value, id: &str| {
+        let text = |name: &str| of.get(name)?.as_str().map(str::to_owned);
+        Some(PacketRef { session: text("session")?, id: text(id)? })
+    };
+    let links = packet.get("links").and_then(Value::as_array).into_iter().flatten();
+    Some(Carried {
+        packet: reference(packet, "id"),
+        links: links.filter_map(|it| reference(it, "packet")).collect(),
+    })
 }

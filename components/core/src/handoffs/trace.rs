@@ -8,6 +8,8 @@ use crate::{
 
 /// The most memories of a trace.
 pub(crate) const STEPS_MAX: usize = 256;
+/// The most packages that a trace reads to follow the links of packets.
+pub(crate) const PACKAGES_MAX: usize = 16;
 
 closed_list! {
     /// The link from one memory of a trace to the memory it was reached from.
@@ -37,7 +39,8 @@ pub struct TraceStep {
 pub struct Trace {
     /// The memories, from the one that was asked for.
     pub steps: Vec<TraceStep>,
-    /// The handoffs whose packages had one of them, or that added one, oldest first.
+    /// The handoffs whose packages had one of them, or that added one, and those that carried a
+    /// packet that a packet of these links with, oldest first.
     pub handoffs: Vec<Handoff>,
     /// The ids of the sessions that are named, sorted.
     pub sessions: Vec<String>,

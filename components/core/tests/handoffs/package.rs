@@ -19,6 +19,13 @@ fn said(nth: usize, text: &str) -> Item {
 
 /// Returns a packet as a session writes it.
 fn packet() -> String {
+    linked_packet("s1", "PKT-7", &[])
+}
+
+/// Returns the packet of a session, with links to packets of other sessions.
+pub(super) fn linked_packet(session: &str, id: &str, links: &[(&str, &str)]) -> String {
+    let links = links.iter().map(|it| serde_json::json!({"session": it.0, "packet": it.1}));
+    let links: Value = links.collect();
     let mut document = serde_json::json!({
         "address": "subagent:b",
         "context": {
@@ -29,8 +36,9 @@ fn packet() -> String {
             "success_criteria": ["A refund is idempotent"],
         },
         "format": "shared-context/packet/1",
-        "id": "PKT-7",
-        "session": "s1",
+        "id": id,
+        "links": links,
+        "session": session,
     });
     let sum = sha256(canonical::text(&document).unwrap());
     document["checksum"] = sum.into();

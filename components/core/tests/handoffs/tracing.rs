@@ -40,6 +40,26 @@ fn a_decision_is_followed_over_sessions() {
 }
 
 #[test]
+fn the_links_of_packets_are_followed_over_sessions() {
+    let host = project();
+    let carry = |who: &str, packet: String| {
+        make(&host, who, OfferHandoff { packet: Some(packet), ..complete() }).handoff.id
+    };
+    let first = carry("subagent:a in s1", package::linked_packet("s1", "PKT-1", &[]));
+    let other = carry("subagent:a in s1", package::linked_packet("s1", "PKT-2", &[]));
+    let links = [("s1", "PKT-1"), ("s8", "PKT-4")];
+    let second = carry("subagent:a in s2", package::linked_packet("s2", "PKT-5", &links));
+    let decided = add(&host, "orchestrator in s3", decision("Use PostgreSQL"));
+    let links = [("s2", "PKT-5"), ("s2", "PKT-5")];
+    let third = carry("subagent:a in s3", package::linked_packet("s3", "PKT-9", &links));
+    let it = trace(&host, ORCHESTRATOR, by_id(&decided));
+    let ids: Vec<_> = it.handoffs.iter().map(|it| it.id).collect();
+    assert_eq!(ids, [first, second, third], "not {other:?}, whose packet nothing links with");
+    assert_eq!(it.sessions, ["s1", "s2", "s3", "s8"]);
+    assert!(!it.is_truncated);
+}
+
+#[test]
 fn a_decision_that_is_not_there_is_not_found() {
     let host = project();
     let unknown = MemoryRef::parse("DEC-2026-02-20-001").unwrap();
