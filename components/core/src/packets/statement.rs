@@ -27,7 +27,7 @@ pub struct Statement {
     pub rank: u64,
     /// True if it was said in passing: only its relevance decides if it is shown.
     pub is_weak: bool,
-    /// How far it binds who does the task, up to [`BINDING`]: the lightest go first where the budget
+    /// How far it binds who does the task, from 0 to 9: the lightest go first where the budget
     /// is short.
     pub weight: u8,
 }
