@@ -1,7 +1,6 @@
 //! `cargo xtask` starts here. It has no dependencies, so it is compiled in a second.
 //!
-//! `cargo xtask serve --native` needs nothing else and takes three minutes; xtask itself would
-//! take another. All other commands are passed on to it.
+//! `cargo xtask serve --native` needs nothing else; to compile xtask first would take a minute more. All other commands are passed on to it.
 
 use std::{
     env,
@@ -34,7 +33,7 @@ fn main() -> ExitCode {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(before).args(passed);
     if before == NATIVE {
-        say("Building the server without WebAssembly (the first time three minutes)");
+        say("Building the server without WebAssembly (the first time three and a half minutes)");
     }
     // Cargo takes this process's place, and the program takes cargo's: it gets each signal.
     let error = cargo.exec();

@@ -97,7 +97,7 @@ const NUMERALS: [&str; 13] = [
     "eleven", "twelve",
 ];
 
-/// What the lists say about a word.
+/// A list that a word is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Function(TokenKind),

@@ -253,7 +253,7 @@ pub(crate) struct PacketRef {
 pub(crate) struct Carried {
     /// `None` if it does not say which it is.
     pub(crate) packet: Option<PacketRef>,
-    /// What it links with.
+    /// The packets that it links with.
     pub(crate) links: Vec<PacketRef>,
 }
 

@@ -234,21 +234,18 @@ impl Trimmed {
     pub(super) fn refill(&mut self, left: Tokens) -> bool {
         let mut left = left.0;
         let mut has_found = false;
-        let all = (0..=BINDING).rev().flat_map(|weight| REFILL.map(|part| (weight, part)));
-        for (weight, part) in all {
-            let is_shown =
-                self.choices.iter().any(|it| it.part == part && it.detail > Detail::None);
-            let mut title = if is_shown { 0 } else { TITLE_TOKENS };
-            let is_meant = |it: &&mut Choice| it.part == part && it.weight == weight;
-            for it in self.choices.iter_mut().filter(is_meant) {
-                for detail in [Detail::Full, Detail::Sentence] {
-                    let more = it.cost_at(detail).saturating_sub(it.cost()).saturating_add(title);
-                    if it.detail < detail && more <= left {
-                        left = left.saturating_sub(more);
-                        it.detail = detail;
-                        title = 0;
-                        has_found = true;
-                    }
+        let is_shown = |it: &&Choice| it.detail > Detail::None;
+        let mut shown: Vec<Part> = self.choices.iter().filter(is_shown).map(|it| it.part).collect();
+        for place in self.by_importance() {
+            let Some(it) = self.choices.get_mut(place) else { continue };
+            for detail in [Detail::Full, Detail::Sentence] {
+                let title = if shown.contains(&it.part) { 0 } else { TITLE_TOKENS };
+                let more = it.cost_at(detail).saturating_sub(it.cost()).saturating_add(title);
+                if it.detail < detail && more <= left {
+                    left = left.saturating_sub(more);
+                    it.detail = detail;
+                    shown.push(it.part);
+                    has_found = true;
                 }
             }
         }
@@ -258,18 +255,24 @@ impl Trimmed {
     /// Shows one of the candidates that are not shown: the `nth` most important one. Returns false if
     /// there are fewer.
     pub(super) fn show_next(&mut self, nth: usize) -> bool {
-        let mut hidden: Vec<usize> = Vec::new();
-        for weight in (0..=BINDING).rev() {
-            for part in REFILL {
-                let places = self.choices.iter().enumerate();
-                let is_hidden = |it: &(usize, &Choice)| {
-                    it.1.part == part && it.1.weight == weight && it.1.detail == Detail::None
-                };
-                hidden.extend(places.filter(is_hidden).map(|it| it.0));
-            }
-        }
-        let found = hidden.get(nth).and_then(|it| self.choices.get_mut(*it));
+        let places = self.by_importance().into_iter();
+        let is_hidden =
+            |it: &usize| self.choices.get(*it).is_some_and(|it| it.detail == Detail::None);
+        let hidden = places.filter(is_hidden).nth(nth);
+        let found = hidden.and_then(|it| self.choices.get_mut(it));
         found.map(|it| it.detail = Detail::Full).is_some()
+    }
+
+    /// Returns the places of the choices, those that bind most first, then by part.
+    fn by_importance(&self) -> Vec<usize> {
+        let key = |place: &usize| {
+            let it = self.choices.get(*place)?;
+            Some((
+                BINDING.saturating_sub(it.weight),
+                REFILL.iter().position(|part| *part == it.part),
+            ))
+        };
+        sorted((0..self.choices.len()).collect(), |a, b| key(a).cmp(&key(b)))
     }
 }
 

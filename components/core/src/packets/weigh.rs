@@ -1,5 +1,5 @@
 //! Weighs what was said without a label: how far a statement binds who does the task, by its words
-//! (spec 18.4).
+//! (spec 18.3).
 //!
 //! People mix rules and choices with remarks. What names a number, a path or a code, forbids, chooses
 //! or corrects something, or was agreed to, binds. What is about the speaker, or long, does less.
