@@ -265,13 +265,20 @@ fn document(title: &str, content: &Content, tags: &[String]) -> String {
 /// [`Error::Malformed`].
 pub(crate) fn check_title(title: &str) -> Result<(), Error> {
     let chars = title.chars().count();
-    let fits = chars <= TITLE_CHARS_MAX && !title.trim().is_empty();
-    if fits && !title.contains(char::is_control) {
+    // Some readers break a line at these two as well.
+    let breaks = |it: char| it.is_control() || matches!(it, '\u{2028}' | '\u{2029}');
+    let what = if title.trim().is_empty() {
+        "is blank".to_owned()
+    } else if title.contains(breaks) {
+        "has a line break or another control character".to_owned()
+    } else if chars > TITLE_CHARS_MAX {
+        format!("has {chars} characters")
+    } else {
         return Ok(());
-    }
+    };
     Err(Error::malformed(format!(
-        "title has {chars} characters; it must be one line of 1 to {TITLE_CHARS_MAX}: say what the \
-         memory is, and put the rest in content"
+        "title {what}; it must be one line of 1 to {TITLE_CHARS_MAX} characters: say what the memory \
+         is, and put the rest in content"
     )))
 }
 

@@ -45,7 +45,8 @@ impl SearchMemories {
         }
         match (self.after, self.before) {
             (Some(after), Some(before)) if after >= before => Err(Error::malformed(
-                "after is not earlier than before, so that nothing can match; exchange them",
+                "timestamp_after is not earlier than timestamp_before, so that nothing can match; \
+                 between the two is what you look for",
             )),
             _ => Ok(()),
         }

@@ -3,6 +3,8 @@
 //! A signature has the memory's kind, states and times, digests of its tags, its writer and its
 //! session, and the words of its title (with its tags) and of its content with their counts. The
 //! signatures of 64 memories are one row, so that a search reads few rows, and a change writes one.
+//! The newest ones are in a row of their own until there are eight, so that an addition writes
+//! little.
 //!
 //! Digests of tags, participants and sessions have 32 bits, so a match must be checked in the
 //! memory itself.
@@ -15,6 +17,7 @@ use super::{
 use crate::{
     Error,
     count::widen,
+    kv::Change,
     row::{FORMAT, damaged},
     text::{counted, words::Reader},
     time::Timestamp,
@@ -37,9 +40,19 @@ pub(crate) fn place(number: u64) -> (u64, usize) {
     (nth / SEGMENT, usize::try_from(nth % SEGMENT).unwrap_or_default())
 }
 
+/// The end of the name of the row of a segment's newest signatures.
+const NEWEST: char = '+';
+/// The number of signatures in that row from which they join the others.
+const NEWEST_MAX: usize = 8;
+
 /// Returns the name of the row of a segment.
-pub(crate) fn segment_row(segment: u64) -> String {
+fn segment_row(segment: u64) -> String {
     format!("{SEGMENTS}{segment:08x}")
+}
+
+/// Returns the name of the row of a segment's newest signatures.
+fn newest_row(segment: u64) -> String {
+    format!("{SEGMENTS}{segment:08x}{NEWEST}")
 }
 
 /// Returns the digest of a tag, a participant or a session.
@@ -115,70 +128,192 @@ impl Signature<'_> {
     }
 }
 
-/// The signatures of a segment, each as bytes; empty where there is no memory.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Segment(Vec<Vec<u8>>);
+/// Signatures, each as bytes; empty where there is no memory.
+type Slots = Vec<Vec<u8>>;
+
+/// A segment that is changed: the signatures in its row, and the newest ones in theirs.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    number: u64,
+    /// `None` until it is needed.
+    first: Option<Slots>,
+    newest: Slots,
+    /// The place of the first of the newest.
+    start: usize,
+    has_newest_row: bool,
+    is_first_changed: bool,
+    is_newest_changed: bool,
+}
+
+/// Reads a row.
+type ReadRow<'r> = &'r dyn Fn(&str) -> Result<Option<Vec<u8>>, Error>;
 
 impl Segment {
-    /// Decodes the row of a segment.
-    pub(crate) fn decode(row: &[u8]) -> Result<Self, Error> {
-        let mut slots = Vec::new();
-        each(row, |it| {
-            slots.push(it.to_owned());
-            Ok(())
-        })?;
-        Ok(Self(slots))
+    /// Opens a segment, whose rows `read` reads.
+    pub(crate) fn open(number: u64, read: ReadRow<'_>) -> Result<Self, Error> {
+        let mut it = Self {
+            number,
+            first: None,
+            newest: Slots::new(),
+            start: 0,
+            has_newest_row: false,
+            is_first_changed: false,
+            is_newest_changed: false,
+        };
+        if let Some(row) = read(&newest_row(number))? {
+            (it.start, it.newest) = decode_newest(&row)?;
+            it.has_newest_row = true;
+        } else {
+            it.start = it.first(read)?.len();
+        }
+        Ok(it)
     }
 
-    /// Encodes the row; `None` if no memory is left.
-    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
-        let used = self.0.iter().rposition(|it| !it.is_empty())?;
-        let mut row = vec![FORMAT];
-        for slot in self.0.iter().take(used.saturating_add(1)) {
-            let length = u32::try_from(slot.len()).unwrap_or_default();
-            row.extend(length.to_le_bytes());
-            row.extend(slot);
-        }
-        Some(row)
+    /// Returns the number of the segment.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Sets the signature of a memory; `None` removes it.
-    pub(crate) fn set(&mut self, place: usize, memory: Option<&Memory>) {
-        if place >= self.0.len() {
-            self.0.resize(place.saturating_add(1), Vec::new());
+    pub(crate) fn set(
+        &mut self,
+        place: usize,
+        memory: Option<&Memory>,
+        read: ReadRow<'_>,
+    ) -> Result<(), Error> {
+        let signature = memory.map(encode).unwrap_or_default();
+        let (slots, place) = if let Some(place) = place.checked_sub(self.start) {
+            self.is_newest_changed = true;
+            (&mut self.newest, place)
+        } else {
+            self.is_first_changed = true;
+            (self.first(read)?, place)
+        };
+        if place >= slots.len() {
+            slots.resize(place.saturating_add(1), Vec::new());
         }
-        if let Some(it) = self.0.get_mut(place) {
-            *it = memory.map(encode).unwrap_or_default();
+        if let Some(it) = slots.get_mut(place) {
+            *it = signature;
         }
+        Ok(())
+    }
+
+    /// Returns the changes of its rows.
+    pub(crate) fn changes(mut self, read: ReadRow<'_>) -> Result<Vec<Change>, Error> {
+        if self.newest.len() >= NEWEST_MAX {
+            let (start, newest) = (self.start, std::mem::take(&mut self.newest));
+            let first = self.first(read)?;
+            first.resize(start, Vec::new());
+            first.extend(newest);
+            self.is_first_changed = true;
+            self.is_newest_changed = self.has_newest_row;
+        }
+        let change = |row: String, bytes: Option<Vec<u8>>| match bytes {
+            Some(bytes) => Change::put(row, bytes),
+            None => Change::Delete(row),
+        };
+        let mut changes = Vec::new();
+        if let Some(first) = self.first.filter(|_| self.is_first_changed) {
+            changes.push(change(segment_row(self.number), encode_slots(vec![FORMAT], &first)));
+        }
+        if self.is_newest_changed {
+            let head = vec![FORMAT, u8::try_from(self.start).unwrap_or_default()];
+            changes.push(change(newest_row(self.number), encode_slots(head, &self.newest)));
+        }
+        Ok(changes)
+    }
+
+    fn first(&mut self, read: ReadRow<'_>) -> Result<&mut Slots, Error> {
+        if self.first.is_none() {
+            let row = read(&segment_row(self.number))?;
+            self.first = Some(row.map_or_else(|| Ok(Slots::new()), |it| decode_slots(&it))?);
+        }
+        Ok(self.first.get_or_insert_default())
     }
 }
 
-/// Calls `visit` for each signature of a row.
+/// Appends slots to `row`; `None` if no memory is left.
+fn encode_slots(mut row: Vec<u8>, slots: &[Vec<u8>]) -> Option<Vec<u8>> {
+    let used = slots.iter().rposition(|it| !it.is_empty())?;
+    for slot in slots.iter().take(used.saturating_add(1)) {
+        let length = u32::try_from(slot.len()).unwrap_or_default();
+        row.extend(length.to_le_bytes());
+        row.extend(slot);
+    }
+    Some(row)
+}
+
+fn decode_slots(row: &[u8]) -> Result<Slots, Error> {
+    let Some((&FORMAT, slots)) = row.split_first() else {
+        return Err(damaged("a segment is of another format"));
+    };
+    owned(slots)
+}
+
+fn decode_newest(row: &[u8]) -> Result<(usize, Slots), Error> {
+    let Some((&[FORMAT, start], slots)) = row.split_first_chunk() else {
+        return Err(damaged("a segment is of another format"));
+    };
+    Ok((usize::from(start), owned(slots)?))
+}
+
+fn owned(slots: &[u8]) -> Result<Slots, Error> {
+    let mut all = Slots::new();
+    each(slots, |it| {
+        all.push(it.to_owned());
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Calls `visit` for each signature of the row `name`.
 pub(crate) fn each_signature(
-    segment: u64,
+    name: &str,
     row: &[u8],
     mut visit: impl FnMut(Signature<'_>),
 ) -> Result<(), Error> {
-    let mut number = segment.saturating_mul(SEGMENT);
-    each(row, |bytes| {
-        number = number.saturating_add(1);
-        if !bytes.is_empty() {
-            visit(decode(number, bytes).ok_or_else(|| damaged("a signature is too short"))?);
-        }
+    each_slot(name, row, |number, bytes| {
+        visit(decode(number, bytes).ok_or_else(|| damaged("a signature is too short"))?);
         Ok(())
     })
 }
 
-/// Returns the number of a segment from the name of its row.
-pub(crate) fn segment_of(row: &str) -> Result<u64, Error> {
-    let digits = row.strip_prefix(SEGMENTS).unwrap_or(row);
-    u64::from_str_radix(digits, 16).map_err(damaged)
+/// Checks that the signatures of `rows` are those of the memories.
+pub(crate) fn check(memories: &[Memory], rows: &[&(String, Vec<u8>)]) -> Result<(), Error> {
+    let mut stored = Vec::new();
+    for (name, row) in rows {
+        each_slot(name, row, |number, bytes| {
+            stored.push((number, bytes.to_owned()));
+            Ok(())
+        })?;
+    }
+    if memories.iter().map(|it| (it.number(), encode(it))).eq(stored) {
+        return Ok(());
+    }
+    Err(damaged("the signatures are not those of the memories"))
 }
 
-fn each(row: &[u8], mut visit: impl FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
-    let Some((&FORMAT, mut rest)) = row.split_first() else {
-        return Err(damaged("a segment is of another format"));
+/// Calls `visit` for each signature of the row `name` as bytes, with the memory's number.
+fn each_slot(
+    name: &str,
+    row: &[u8],
+    mut visit: impl FnMut(u64, &[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let name = name.strip_prefix(SEGMENTS).unwrap_or(name);
+    let segment = u64::from_str_radix(name.trim_end_matches(NEWEST), 16).map_err(damaged)?;
+    let (start, slots) = match row {
+        [FORMAT, start, slots @ ..] if name.ends_with(NEWEST) => (u64::from(*start), slots),
+        [FORMAT, slots @ ..] => (0, slots),
+        _ => return Err(damaged("a segment is of another format")),
     };
+    let mut number = segment.saturating_mul(SEGMENT).saturating_add(start);
+    each(slots, |bytes| {
+        number = number.saturating_add(1);
+        if bytes.is_empty() { Ok(()) } else { visit(number, bytes) }
+    })
+}
+
+fn each(mut rest: &[u8], mut visit: impl FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
     while !rest.is_empty() {
         let length = small(&mut rest).map(widen);
         let slot = length.and_then(|it| rest.split_at_checked(it));

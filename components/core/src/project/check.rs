@@ -81,7 +81,7 @@ pub fn check_project_rows(project: &ProjectId, all: &[Row]) -> Result<(), Error>
             memories.len()
         )));
     }
-    check_signatures(&memories, &of(signature::SEGMENTS).collect::<Vec<_>>())?;
+    signature::check(&memories, &of(signature::SEGMENTS).collect::<Vec<_>>())?;
     check_sketches(&memories, totals.last_memory, &of(near::PAGES).cloned().collect::<Vec<_>>())?;
     check_links(&memories)?;
     for (_, row) in of(rows::USES) {
@@ -150,27 +150,6 @@ fn check_handoffs(all: &[Row]) -> Result<usize, Error> {
         return Ok(stored.iter().fold(0, |bytes: usize, it| bytes.saturating_add(it.1.len())));
     }
     Err(damaged("there are packages of no handoff, or handoffs without package"))
-}
-
-/// Checks that the signatures are those of the memories.
-fn check_signatures(memories: &[Memory], stored: &[&Row]) -> Result<(), Error> {
-    let mut segments: Vec<(u64, signature::Segment)> = Vec::new();
-    for it in memories {
-        let (segment, place) = signature::place(it.number());
-        if segments.last().is_none_or(|it| it.0 != segment) {
-            segments.push((segment, signature::Segment::default()));
-        }
-        if let Some((_, last)) = segments.last_mut() {
-            last.set(place, Some(it));
-        }
-    }
-    let given = segments
-        .into_iter()
-        .map(|(segment, it)| (signature::segment_row(segment), it.encode().unwrap_or_default()));
-    if given.eq(stored.iter().map(|it| (*it).clone())) {
-        return Ok(());
-    }
-    Err(damaged("the signatures are not those of the memories"))
 }
 
 /// Checks that the digests and sketches are those of the memories, and that a memory that was removed

@@ -44,7 +44,7 @@ pub(super) struct Draft<'a, B> {
     events: Vec<StoredEvent>,
     /// The memories that were written, by their numbers; `None` for one that was removed.
     memories: Vec<(u64, Option<Memory>)>,
-    segments: Vec<(u64, Segment)>,
+    segments: Vec<Segment>,
     uses: Vec<(u64, Vec<Use>)>,
     near: Option<Index>,
     /// The numbers of memories that the session was shown.
@@ -229,14 +229,13 @@ impl<'a, B: Bucket> Draft<'a, B> {
 
     fn set_signature(&mut self, number: u64, memory: Option<&Memory>) -> Result<(), Error> {
         let (segment, place) = signature::place(number);
-        if !self.segments.iter().any(|it| it.0 == segment) {
-            let row = self.open.bucket.get(&signature::segment_row(segment))?;
-            let stored = row.map_or_else(|| Ok(Segment::default()), |it| Segment::decode(&it))?;
-            self.segments.push((segment, stored));
+        let open = self.open;
+        let read = |row: &str| Ok(open.bucket.get(row)?);
+        if !self.segments.iter().any(|it| it.number() == segment) {
+            self.segments.push(Segment::open(segment, &read)?);
         }
-        let own = self.segments.iter_mut().filter(|it| it.0 == segment);
-        own.for_each(|it| it.1.set(place, memory));
-        Ok(())
+        let mut own = self.segments.iter_mut().filter(|it| it.number() == segment);
+        own.try_for_each(|it| it.set(place, memory, &read))
     }
 
     pub(super) fn set_use(
@@ -351,18 +350,14 @@ impl<'a, B: Bucket> Draft<'a, B> {
                 None => Change::Delete(row),
             });
         }
-        for (segment, it) in std::mem::take(&mut self.segments) {
-            let row = signature::segment_row(segment);
-            self.changes.push(match it.encode() {
-                Some(bytes) => Change::put(row, bytes),
-                None => Change::Delete(row),
-            });
+        let open = self.open;
+        for it in std::mem::take(&mut self.segments) {
+            self.changes.extend(it.changes(&|row| Ok(open.bucket.get(row)?))?);
         }
         for (segment, it) in std::mem::take(&mut self.uses) {
             self.changes.push(Change::put(rows::uses_row(segment), rows::encode_uses(&it)?));
         }
-        let pages = self.near.take().map(|it| it.rows()).unwrap_or_default();
-        self.changes.extend(pages.into_iter().map(|(row, bytes)| Change::Put(row, bytes)));
+        self.changes.extend(self.near.take().map(Index::changes).unwrap_or_default());
         self.changes.push(Change::put(record::META, self.meta.encode()?));
         let request_row = request.map(|(row, answer)| {
             self.changes.push(Change::put(row.clone(), answer));

@@ -115,8 +115,7 @@ impl<'a, B: Bucket> OpenProject<'a, B> {
         mut visit: impl FnMut(&Signature<'_>),
     ) -> Result<(), Error> {
         self.each_row(signature::SEGMENTS, |row, bytes| {
-            let segment = signature::segment_of(row)?;
-            signature::each_signature(segment, bytes, |it| visit(&it))
+            signature::each_signature(row, bytes, |it| visit(&it))
         })
     }
 
