@@ -244,7 +244,7 @@ actions! {
     /// Replace what a memory says by its digest, in all its versions.
     redact_memory: REDACTORS, change;
         at Post "/memories/{id}/redact", r#"{"reason":"holds a password"}"# -> 200;
-        rejects MemoryNotFound;
+        rejects MemoryNotFound, ProjectArchived;
         needs {
             /// The id of the memory.
             id: String,

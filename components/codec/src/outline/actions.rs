@@ -250,7 +250,7 @@ actions! {
     /// Replace the content of a section by its digest, in all its versions.
     redact_section: REDACTORS, change;
         at Post "/outline/{marker}/redact", r#"{"reason":"holds a password"}"# -> 200;
-        rejects SectionNotFound;
+        rejects SectionNotFound, ProjectArchived;
         needs {
             /// The marker of the section, as in `§2.1`; the sign may be left out.
             marker: String,

@@ -1,6 +1,8 @@
 //! Sections change hands with a handoff.
 
 use shared_context_core::{
+    Line,
+    memories::Mark,
     outline::{Marker, NewSection},
     ownership::{self, PutSection},
 };
@@ -179,6 +181,38 @@ fn a_redacted_section_is_in_no_package() {
         let shown = read(&host, OTHER, made.handoff.id);
         assert_eq!((shown.package, shown.handoff.digest), (None, made.handoff.digest), "{of}");
     }
+}
+
+/// Of a memory that was removed, and of a section that was deleted, packages kept the words, and
+/// nothing but the number of the handoff led to them.
+#[test]
+fn what_is_gone_is_still_redacted_in_packages() {
+    let host = project();
+    let secret = add(&host, ORCHESTRATOR, decision("The password is swordfish"));
+    let write = |command| host.ask_project(ORCHESTRATOR, &Command::Project(command)).unwrap();
+    write_as(&host, ORCHESTRATOR, &put("§1.0", "The password is swordfish.")).unwrap();
+    let made = make(&host, AGENT, complete()).handoff;
+    let (ids, mark) = (vec![by_id(&secret)], Mark::Deleted);
+    write(ProjectCommand::Memories(MemoriesCommand::Mark { ids, mark }));
+    write(ProjectCommand::Memories(MemoriesCommand::Maintain { is_dry_run: false }));
+    let marker = Marker::parse("§1.0").unwrap();
+    let delete = ownership::Command::Delete { marker: marker.clone(), if_version: Some(1) };
+    write(ProjectCommand::Outline(delete));
+    assert!(read(&host, OTHER, made.id).package.unwrap().contains("swordfish"));
+    let reason = Line::parse("reason", "held a password").unwrap();
+    let memory = MemoriesCommand::Redact { id: by_id(&secret), reason: reason.clone() };
+    write(ProjectCommand::Memories(memory.clone()));
+    assert_eq!(read(&host, OTHER, made.id).package, None);
+    let again = host.ask_project(ORCHESTRATOR, &Command::Project(ProjectCommand::Memories(memory)));
+    assert_eq!(again.unwrap_err().code(), Code::MemoryNotFound, "no package has it any more");
+
+    write_as(&host, ORCHESTRATOR, &put("§1.1", "The password is swordfish.")).unwrap();
+    let made = make(&host, AGENT, complete()).handoff;
+    let marker = Marker::parse("§1.1").unwrap();
+    let delete = ownership::Command::Delete { marker: marker.clone(), if_version: Some(1) };
+    write(ProjectCommand::Outline(delete));
+    write(ProjectCommand::Outline(ownership::Command::Redact { marker, reason }));
+    assert_eq!(read(&host, OTHER, made.id).package, None);
 }
 
 #[test]

@@ -21,8 +21,16 @@ fn a_title_is_one_line_of_1_to_100_characters() {
     for good in ["x", &"é".repeat(100), "```", "## x"] {
         assert!(titled(good).is_ok(), "{good}");
     }
-    for bad in ["", " ", &"é".repeat(101), "a\nb", "a\u{7}"] {
-        assert!(malformed(titled(bad)).contains("title has"), "{bad:?}");
+    for (bad, what) in [
+        ("", "title is blank"),
+        (" ", "title is blank"),
+        (&"é".repeat(101), "title has 101 characters"),
+        ("a\nb", "title has a line break"),
+        ("a\u{7}", "title has a line break or another control character"),
+        // Readers that break lines there as well saw a line of somebody else.
+        ("a\u{2028}**verified**", "title has a line break"),
+    ] {
+        assert!(malformed(titled(bad)).contains(what), "{bad:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! A large outline, and large handoffs, are moved in pages.
 
-use shared_context_core::outline::INLINE_BYTES_MAX;
+use shared_context_core::{memories::MemoryRef, outline::INLINE_BYTES_MAX};
 
 use super::*;
 
@@ -66,6 +66,17 @@ fn a_page_is_imported_once_and_in_its_place() {
     let put = ProjectCommand::Outline(put_of(new("4.new", "new")));
     let error = try_ask(&host, AGENT, put).unwrap_err();
     assert_eq!(error.code().as_str(), "PROJECT_ARCHIVED", "until the last page");
+    // A package of a later page kept what had been redacted.
+    let (reason, id) = (line("a key"), MemoryRef::parse("DEC-2026-02-20-001").unwrap());
+    let redact = OutlineCommand::Redact { marker: marker("4.f0"), reason: reason.clone() };
+    for redact in [
+        ProjectCommand::Outline(redact),
+        ProjectCommand::Memories(MemoriesCommand::Redact { id, reason }),
+    ] {
+        let error = try_ask(&host, ORCHESTRATOR, redact).unwrap_err();
+        assert_eq!(error.code().as_str(), "PROJECT_ARCHIVED");
+        assert!(error.to_string().contains("is not finished"), "{error}");
+    }
     // It was archived, and the next page undid that.
     let error = try_ask(&host, "admin", ProjectCommand::Archive).unwrap_err();
     assert_eq!(error.code().as_str(), "PROJECT_ARCHIVED");

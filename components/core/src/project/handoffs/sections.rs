@@ -161,7 +161,10 @@ impl<B: Bucket> OpenProject<'_, B> {
             let found = sections.iter().find(|it| it.marker == marker);
             let readable = found.filter(|it| self.may_read(it, tenures));
             let missing = || Error::SectionNotFound { marker: marker.to_string() };
-            focused.push(readable.ok_or_else(missing)?);
+            let section = readable.ok_or_else(missing)?;
+            if !focused.iter().any(|it: &&Section| it.marker == marker) {
+                focused.push(section);
+            }
         }
         let Some(task) = request.task.as_deref().filter(|_| focused.is_empty()) else {
             return Ok(focused);

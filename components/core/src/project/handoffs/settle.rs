@@ -108,19 +108,22 @@ impl<B: Bucket> OpenProject<'_, B> {
         free_text::of_package(&package).iter().try_for_each(|it| check_reason(reason, it))
     }
 
-    /// Redacts the packages that have the memory or the section that is redacted.
+    /// Redacts the packages that have the memory or the section that is redacted. Returns true if
+    /// there is one.
     pub(in crate::project) fn redact_packages(
         &self,
         draft: &mut Draft<'_, B>,
         has_it: impl Fn(&Handoff) -> bool,
         reason: &Line,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
+        let mut found = false;
         for mut it in self.kept_handoffs()? {
             if it.redacted.is_none() && has_it(&it) {
                 self.redact_package(draft, &mut it, reason)?;
+                found = true;
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Redacts the memories of the handoffs that have the memory that is redacted.

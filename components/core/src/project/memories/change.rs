@@ -2,7 +2,7 @@
 
 use crate::{
     Error,
-    audit::AuditAction,
+    audit::{AuditAction, Subject},
     decision::Decision,
     handoffs::Handoff,
     item::Authority,
@@ -169,17 +169,28 @@ impl<B: Bucket> OpenProject<'_, B> {
             self.caller,
             "only an orchestrator redacts memories; report to it what must go",
         )?;
+        // A later page may have a package with it.
+        self.check_imported()?;
         if let Some(first) = self.first_reply()? {
             return Ok(first);
         }
         let number = self.numbers(&[id])?.into_iter().next().unwrap_or_default();
-        let missing = || Error::MemoryNotFound { id: id.to_string() };
-        let memory = self.stored(number)?.ok_or_else(missing)?;
+        let has_it = |it: &Handoff| it.named.contains(&number) || it.memory == Some(number);
+        let mut draft = Draft::new(self);
+        let Some(memory) = self.stored(number)? else {
+            // Of a memory that was removed, packages still have the words.
+            let own = self.id(number);
+            if !self.redact_packages(&mut draft, has_it, reason)? {
+                return Err(Error::MemoryNotFound { id: id.to_string() });
+            }
+            let subject = Some(Subject::memory(own));
+            draft.event(AuditAction::RedactMemory, subject, Some(reason.clone()));
+            let reply = Reply::Redacted { id: own, digests: Vec::new() };
+            return draft.commit(crate::reply::Reply::Memories(reply));
+        };
         self.check_words(&memory, reason)?;
         let (id, is_state) = (memory.id, memory.kind == Kind::State);
-        let mut draft = Draft::new(self);
         let digests = self.redact_words(&mut draft, memory, reason)?;
-        let has_it = |it: &Handoff| it.named.contains(&number) || it.memory == Some(number);
         self.redact_packages(&mut draft, has_it, reason)?;
         if is_state {
             // Its steps stand in for lists of the package, which the memory of the handoff repeats.

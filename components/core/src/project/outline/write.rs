@@ -199,7 +199,19 @@ impl<B: Bucket> OpenProject<'_, B> {
         tenures: &mut Tenures,
         (marker, reason): (&Marker, &Line),
     ) -> Result<Reply, Error> {
-        let before = self.section(marker)?;
+        // A later page of an import may have a package with it.
+        self.check_imported()?;
+        // Every package begins with the summary of the project.
+        let is_it = |it: &String| Marker::parse(it).is_ok_and(|it| it == *marker);
+        let has_it = |it: &Handoff| marker.level() == 1 || it.sections.iter().any(is_it);
+        let Some(before) = self.find_section(marker)? else {
+            // Of a section that was deleted, packages still have the content.
+            if !self.redact_packages(draft, has_it, reason)? {
+                return Err(Error::SectionNotFound { marker: marker.to_string() });
+            }
+            draft.section_event(AuditAction::RedactSection, marker, reason.as_str())?;
+            return Ok(Reply::Redacted { marker: marker.clone(), digests: Vec::new() });
+        };
         for text in texts(&before).chain(tenures.reason(marker)) {
             check_reason(reason, text)?;
         }
@@ -237,9 +249,6 @@ impl<B: Bucket> OpenProject<'_, B> {
         tenures.forget_reason(marker);
         draft.forget_reasons(marker)?;
         draft.section_event(AuditAction::RedactSection, marker, reason.as_str())?;
-        // Every package begins with the summary of the project.
-        let is_it = |it: &String| Marker::parse(it).is_ok_and(|it| it == *marker);
-        let has_it = |it: &Handoff| marker.level() == 1 || it.sections.iter().any(is_it);
         self.redact_packages(draft, has_it, reason)?;
         Ok(Reply::Redacted { marker: marker.clone(), digests })
     }
