@@ -8,7 +8,8 @@ use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Write},
     path::{Path, PathBuf},
-    process,
+    process, thread,
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,10 @@ pub fn default_folder() -> Result<PathBuf, StartError> {
     }
 }
 
+/// How often, and after which pause each, a lock that is held is tried again.
+const LOOKS_MAX: u32 = 5;
+const LOOK_TIME: Duration = Duration::from_millis(20);
+
 /// The exclusive lock on a data folder, held until it is dropped or the process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -69,7 +74,16 @@ impl Lock {
             .truncate(false)
             .open(&path)
             .map_err(|it| StartError::file("open", &path, &it))?;
-        match file.try_lock() {
+        // Who looks whether a server runs holds it for an instant.
+        let mut taken = file.try_lock();
+        for _ in 0..LOOKS_MAX {
+            if !matches!(taken, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            thread::sleep(LOOK_TIME);
+            taken = file.try_lock();
+        }
+        match taken {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => {
                 let user = match ServerFile::read(folder) {
@@ -188,6 +202,16 @@ impl ServerFile {
         serde_json::from_slice(&fs::read(folder.join(SERVER_FILE)).ok()?).ok()
     }
 
+    /// Reads the file of the server that runs on `folder`. Returns `None` if there is none, also if
+    /// one left its file behind, or the folder was copied from one that a server uses: then its lock
+    /// is free. A folder without a lock belongs to another host, whose file is believed.
+    pub fn of_running(folder: &Path) -> Option<Self> {
+        let file = Self::read(folder)?;
+        let is_free =
+            File::open(folder.join(LOCK_FILE)).is_ok_and(|it| it.try_lock_shared().is_ok());
+        (!is_free).then_some(file)
+    }
+
     pub(crate) fn write(folder: &Path, url: &str) -> Result<(), StartError> {
         write_whole(folder, SERVER_FILE, &Self { url: url.to_owned(), pid: process::id() })
     }
@@ -292,6 +316,41 @@ mod tests {
         assert_eq!((server.url.as_str(), server.pid), ("http://127.0.0.1:1", process::id()));
         ServerFile::remove(folder.path());
         assert_eq!(ServerFile::read(folder.path()), None);
+    }
+
+    /// A command with `--data COPY` deleted a session of the server that ran on the original: the
+    /// copied file had its address. After a `kill -9`, commands called whatever server had taken the
+    /// address, with the key of the killed one.
+    #[test]
+    fn a_server_file_counts_while_a_server_holds_the_lock() {
+        let (folder, copy) = (tempdir().unwrap(), tempdir().unwrap());
+        let lock = Lock::take(folder.path()).unwrap();
+        ServerFile::write(folder.path(), "http://127.0.0.1:1").unwrap();
+        for name in [LOCK_FILE, SERVER_FILE] {
+            fs::copy(folder.path().join(name), copy.path().join(name)).unwrap();
+        }
+        let running = ServerFile::of_running(folder.path()).unwrap();
+        assert_eq!(Some(running), ServerFile::read(folder.path()));
+        assert_eq!(ServerFile::of_running(copy.path()), None);
+        drop(lock);
+        assert_eq!(ServerFile::of_running(folder.path()), None);
+        fs::remove_file(copy.path().join(LOCK_FILE)).unwrap();
+        assert!(ServerFile::of_running(copy.path()).is_some(), "another host has no lock");
+    }
+
+    /// Looking whether a server runs must not keep one from starting.
+    #[test]
+    fn a_server_starts_while_others_look_for_it() {
+        let folder = tempdir().unwrap();
+        drop(Lock::take(folder.path()).unwrap());
+        let looking = File::open(folder.path().join(LOCK_FILE)).unwrap();
+        looking.lock_shared().unwrap();
+        let looker = thread::spawn(move || {
+            thread::sleep(LOOK_TIME);
+            drop(looking);
+        });
+        Lock::take(folder.path()).unwrap();
+        looker.join().unwrap();
     }
 
     #[test]

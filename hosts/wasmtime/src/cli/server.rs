@@ -125,7 +125,7 @@ impl ServerArgs {
     pub(crate) fn find(&self) -> Result<Server, Problem> {
         let folder = self.folder().ok();
         let profile = self.profile()?;
-        let running = || folder.as_deref().and_then(ServerFile::read);
+        let running = || folder.as_deref().and_then(ServerFile::of_running);
         let default = || format!("http://{LISTEN_DEFAULT}");
         let (url, source) = match (&self.url, &profile) {
             (Some(url), _) => (url.clone(), AddressSource::Named),
