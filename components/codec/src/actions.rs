@@ -73,11 +73,34 @@ pub fn published() -> impl Iterator<Item = (&'static ActionInfo, &'static Publis
     actions().zip(published.into_iter().flatten())
 }
 
-/// Returns true if `request` may change anything. Hosts use it as a hint to queue the changes of
-/// one bucket. It reads the action only; an unknown action counts as a change.
+/// What a host may take from a request before it is performed. It reads the action only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestKind {
+    /// It may change something. An unknown action counts as such.
+    Change,
+    /// It reads.
+    Read,
+    /// It reads entries: its reply is the same until the session changes or an entry expires, for
+    /// the same caller.
+    ReadEntries,
+}
+
+/// Returns the kind of a request. Hosts use it as a hint: to queue the changes of one bucket, and to
+/// keep replies.
+pub fn kind_of(request: &[u8]) -> RequestKind {
+    let Ok(name) = action_name(request) else { return RequestKind::Change };
+    match name.as_str() {
+        "list_keys" | "read" | "read_batch" => RequestKind::ReadEntries,
+        _ => match actions().find(|it| it.name == name) {
+            Some(action) if !action.is_change => RequestKind::Read,
+            _ => RequestKind::Change,
+        },
+    }
+}
+
+/// Returns true if `request` may change anything, by its action.
 pub fn may_change(request: &[u8]) -> bool {
-    let Ok(name) = action_name(request) else { return true };
-    actions().find(|it| it.name == name).is_none_or(|it| it.is_change)
+    kind_of(request) == RequestKind::Change
 }
 
 /// Returns the name of the action in `request`.
@@ -134,7 +157,7 @@ fn wrong_scope(action: &ActionInfo, kind: ScopeKind) -> Error {
     let (name, about, named) = (action.name, action.scope.as_str(), kind.as_str());
     Error::malformed(format!(
         "action {name} is about a {about}, and the request names a {named}; ask for it at \
-         /v1/{about}s/{{{about}}}"
+         /v1/{about}s/{{{about}}}/shared_context"
     ))
 }
 

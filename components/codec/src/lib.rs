@@ -38,7 +38,7 @@ pub use action::{
     ActionInfo, System,
     route::{Kind, Member, Method, Published, Route},
 };
-pub use actions::{actions, command, may_change, published};
+pub use actions::{RequestKind, actions, command, kind_of, may_change, published};
 pub use failure::Failure;
 pub use feed::{AuditForm, audit_line};
 pub use invoke::{

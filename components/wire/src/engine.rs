@@ -60,12 +60,26 @@ pub trait Engine {
         None
     }
 
+    /// Returns the counts of requests that read entries. `None` if the host keeps no replies.
+    fn entry_reads(&self) -> Option<EntryReads> {
+        None
+    }
+
     /// Returns the current time, for issuing and expiring credentials.
     fn now(&self) -> Timestamp;
 
     /// Returns microseconds since some fixed instant, by a monotonic clock. It measures durations
     /// and rates of requests; a step of this clock would block callers, or let them pass.
     fn monotonic_micros(&self) -> u64;
+}
+
+/// Counts of requests that read entries, since the host started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EntryReads {
+    /// All of them.
+    pub all: u64,
+    /// Those that were answered by a reply that was kept.
+    pub kept: u64,
 }
 
 /// Reason why a wait for a change ended.

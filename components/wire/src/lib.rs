@@ -55,12 +55,14 @@ pub mod credential;
 pub mod engine;
 pub mod http;
 
-pub use engine::{Engine, Woken};
+pub use engine::{Engine, EntryReads, Woken};
 pub use mcp::REQUEST_ID;
+pub use recent::Recent;
 pub use tools::is_read_only;
 
 mod mcp;
 mod mint;
+mod recent;
 mod tools;
 mod verified;
 

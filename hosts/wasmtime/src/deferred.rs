@@ -25,6 +25,8 @@ pub(crate) struct Attempt {
     /// False for a read. If it commits after all, the attempt is discarded and repeated with
     /// the write lock.
     may_commit: bool,
+    /// The bucket that was opened already.
+    opened: Arc<Mutex<Option<SqliteBucket>>>,
     effects: Arc<Mutex<Effects>>,
 }
 
@@ -42,7 +44,19 @@ pub(crate) struct Effects {
 
 impl Attempt {
     pub(crate) fn new(kv: SqliteKv, may_commit: bool) -> Self {
-        Self { kv, may_commit, effects: Arc::default() }
+        Self { kv, may_commit, opened: Arc::default(), effects: Arc::default() }
+    }
+
+    /// Opens the bucket `name` before the attempt does, and returns its revision.
+    pub(crate) fn open_early(&self, name: &str) -> Result<Revision, KvError> {
+        let bucket = self.kv.open(name)?;
+        let revision = bucket.revision();
+        *self.opened() = Some(bucket);
+        Ok(revision)
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Option<SqliteBucket>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes out the effects so far.
@@ -59,7 +73,9 @@ impl Kv for Attempt {
     type Bucket = DeferredBucket;
 
     fn open(&self, name: &str) -> Result<DeferredBucket, KvError> {
-        Ok(DeferredBucket { bucket: self.kv.open(name)?, attempt: self.clone() })
+        let opened = self.opened().take_if(|it| it.name() == name);
+        let bucket = opened.map_or_else(|| self.kv.open(name), Ok)?;
+        Ok(DeferredBucket { bucket, attempt: self.clone() })
     }
 }
 

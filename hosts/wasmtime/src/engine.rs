@@ -8,6 +8,8 @@
 //! - Every committed change is recorded in the audit log, even if the caller has left, or
 //!   was told that the outcome is in doubt.
 //! - Changes of one bucket are serialized; reads never wait for them.
+//! - A read returns what is in the database when it is performed, also where its reply was kept
+//!   (`answers`).
 //! - A client that waits for a change is notified when the change is on the disk, and uses
 //!   neither a thread nor an instance meanwhile.
 //!
@@ -25,14 +27,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+use shared_context_codec::{RequestKind, kind_of};
 use shared_context_core::{
     Error, ScopeKind,
     port::{Bucket as _, Clock, CommitError, Kv as _, KvError},
     time::Timestamp,
 };
-use shared_context_wire::Woken;
+use shared_context_wire::{EntryReads, Woken};
 use tokio::{sync::Semaphore, time::timeout};
 
+use self::answers::{Answers, Question};
 use crate::{
     Caller, Component, Failure, Host, Instance, Reply, SqliteKv,
     alarm::Alarm,
@@ -44,6 +48,7 @@ use crate::{
     write_lock::WriteLocks,
 };
 
+mod answers;
 mod maintenance;
 #[cfg(test)]
 mod tests;
@@ -78,6 +83,7 @@ struct Inner {
     notifier: Arc<Notifier>,
     read_permits: Arc<Semaphore>,
     alarm: Alarm,
+    answers: Answers,
     started: Instant,
 }
 
@@ -101,6 +107,7 @@ impl Engine {
             notifier: Arc::default(),
             read_permits: throttled_reader::read_permits(),
             alarm: Alarm::default(),
+            answers: Answers::default(),
             started: Instant::now(),
         };
         Self { inner: Arc::new(inner) }
@@ -132,12 +139,11 @@ impl shared_context_wire::Engine for Engine {
     /// future is dropped.
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
         let inner = &self.inner;
-        if !shared_context_codec::may_change(request) {
-            let ask = |mut it: Instance| it.invoke(scope, caller, request);
-            let (answer, effects) = inner.attempt(scope, false, ask).await;
-            if !effects.needs_write_lock {
-                return answer;
-            }
+        let kind = kind_of(request);
+        if kind != RequestKind::Change
+            && let Some(answer) = inner.read(scope, caller, request, kind).await
+        {
+            return answer;
         }
         let (inner, owned) = (Arc::clone(inner), scope.to_owned());
         let (caller, request) = (caller.clone(), request.to_owned());
@@ -187,6 +193,10 @@ impl shared_context_wire::Engine for Engine {
         self.inner.kv.failure()
     }
 
+    fn entry_reads(&self) -> Option<EntryReads> {
+        Some(self.inner.answers.counts())
+    }
+
     fn now(&self) -> Timestamp {
         self.inner.clock.now()
     }
@@ -234,6 +244,37 @@ impl Engine {
 }
 
 impl Inner {
+    /// Performs a request that reads. Returns `None` if it must change something first, as when an
+    /// entry has expired.
+    async fn read(
+        &self,
+        scope: &str,
+        caller: &Caller,
+        request: &[u8],
+        kind: RequestKind,
+    ) -> Option<Result<Reply, Failure>> {
+        let slot = self.component.wait_for_slot(scope).await;
+        let attempt = Arc::new(Attempt::new(self.kv.clone(), false));
+        let lasts = kind == RequestKind::ReadEntries;
+        // If storage fails here, the attempt returns the error.
+        let revision = if lasts { attempt.open_early(scope).ok() } else { None };
+        let question = revision.map(|revision| Question { scope, revision, caller, request });
+        let kept = |it: &Question<'_>| self.answers.find(it, self.clock.now());
+        if let Some(reply) = question.as_ref().and_then(kept) {
+            return Some(Ok(reply));
+        }
+        let ask = |mut it: Instance| it.invoke(scope, caller, request);
+        let host = Host::of(attempt.clone(), Arc::clone(&self.clock), attempt.clone());
+        let answer = self.component.instance_in(slot, &host).and_then(ask);
+        if attempt.take().needs_write_lock {
+            return None;
+        }
+        if let (Some(question), Ok(reply)) = (&question, &answer) {
+            self.answers.keep(question, reply, self.clock.now());
+        }
+        Some(answer)
+    }
+
     /// Runs one attempt in a new instance, as soon as there is a slot. Returns its answer
     /// and its effects.
     async fn attempt<T>(

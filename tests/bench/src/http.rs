@@ -95,6 +95,18 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         "at most 1.5 ×",
         ratio <= 1.5,
     );
+    let reads = started.runtime.block_on(async {
+        let mut client = Client::connect(started.server.address()).await?;
+        let metrics = client.ask(&request("GET", "/metrics", None, "")).await?;
+        Ok::<_, anyhow::Error>(String::from_utf8_lossy(metrics).into_owned())
+    })?;
+    let count = |name: &str| {
+        let line = reads.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|it| it.parse::<f64>().ok()).unwrap_or_default()
+    };
+    let [all, kept] =
+        ["entry_reads", "kept_entry_reads"].map(|it| count(&format!("shared_context_{it}_total")));
+    report.line("answered by replies that were kept", format!("{:.2} %", 100.0 * kept / all));
     report.line("list_keys of one key", format!("{list:.1}  = {:.2} × healthz", list / health));
     for (version, micros) in [(MODERN, modern), (LEGACY, legacy)] {
         let ratio = micros / read;

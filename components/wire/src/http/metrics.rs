@@ -5,7 +5,7 @@
 //! Labels come from closed lists of ours, never from a request. Requests cannot make the metrics
 //! grow, and the metrics reveal nothing about sessions.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use http::{Method, StatusCode};
 use prometheus_client::{
@@ -13,6 +13,8 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::{Registry, Unit},
 };
+
+use crate::EntryReads;
 
 /// Media type of [`Metrics::render`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -29,6 +31,8 @@ pub(crate) struct Metrics {
     durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
     rejections: Family<RejectionLabels, Counter>,
     streams: Gauge,
+    entry_reads: Counter,
+    kept_entry_reads: Counter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -65,7 +69,14 @@ impl Metrics {
         registry.register("rejections", "Requests rejected, by error code", rejections.clone());
         let streams = Gauge::default();
         registry.register("open_streams", "Live streams of changes now open", streams.clone());
-        Self { registry, requests, durations, rejections, streams }
+        let (entry_reads, kept_entry_reads) = (Counter::default(), Counter::default());
+        registry.register("entry_reads", "Requests that read entries", entry_reads.clone());
+        registry.register(
+            "kept_entry_reads",
+            "Requests that read entries and were answered by a reply that was kept",
+            kept_entry_reads.clone(),
+        );
+        Self { registry, requests, durations, rejections, streams, entry_reads, kept_entry_reads }
     }
 
     /// Counts one answered request, and its duration if known.
@@ -94,8 +105,10 @@ impl Metrics {
         self.streams.clone()
     }
 
-    /// Renders all metrics in the format of Prometheus.
-    pub(crate) fn render(&self) -> String {
+    /// Renders all metrics in the format of Prometheus, with the host's counts of reads.
+    pub(crate) fn render(&self, reads: EntryReads) -> String {
+        self.entry_reads.inner().store(reads.all, Ordering::Relaxed);
+        self.kept_entry_reads.inner().store(reads.kept, Ordering::Relaxed);
         let mut text = String::new();
         // Writing to a string does not fail, and incomplete metrics are better than none.
         let _ = encode(&mut text, &self.registry);
@@ -129,8 +142,10 @@ mod tests {
         metrics.record_request("unknown", &strange, StatusCode::NOT_FOUND, None);
         metrics.record_rejection("NOT_FOUND");
         metrics.streams().inc();
-        let text = metrics.render();
+        let text = metrics.render(EntryReads { all: 5, kept: 3 });
         for line in [
+            "shared_context_entry_reads_total 5",
+            "shared_context_kept_entry_reads_total 3",
             r#"shared_context_http_requests_total{route="/healthz",method="GET",status="200"} 2"#,
             r#"shared_context_http_requests_total{route="unknown",method="other",status="404"} 1"#,
             r#"shared_context_http_request_duration_seconds_count{route="/healthz"} 2"#,

@@ -112,6 +112,85 @@ async fn a_reply_and_its_record_wait_for_the_disk() {
     assert_eq!(bench.ask("s", READ).await.unwrap().revision, 2);
 }
 
+/// A clock that tests set.
+#[derive(Debug, Default)]
+struct SetClock(std::sync::atomic::AtomicU64);
+
+impl Clock for SetClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// A read was computed again each time, although nothing had changed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_read_is_answered_by_the_reply_that_was_kept() {
+    let bench = Bench::with_session().await;
+    bench.write("s", "scope", "one").await.unwrap();
+    let kept = || bench.engine.entry_reads().unwrap().kept;
+    let first = bench.ask("s", READ).await.unwrap();
+    assert_eq!(kept(), 0);
+    assert_eq!(bench.ask("s", READ).await.unwrap(), first);
+    assert_eq!(kept(), 1);
+    // Other callers are not answered by it, nor is who asks in another way.
+    let other = Caller::trusted("subagent:a");
+    bench.engine.invoke("session/s", &other, READ.as_bytes()).await.unwrap();
+    bench.ask("s", r#"{"key":"scope","action":"read"}"#).await.unwrap();
+    assert_eq!(kept(), 1);
+    // Nor is anyone after a change, also of another engine on the same storage.
+    bench.write("s", "scope", "two").await.unwrap();
+    let second = bench.ask("s", READ).await.unwrap();
+    assert!(String::from_utf8_lossy(&second.body).contains("two"));
+    let component = Component::new(&ComponentOptions::of_tests()).unwrap();
+    let elsewhere = Engine::new(
+        component,
+        bench.kv.clone(),
+        Arc::new(FixedClock),
+        Arc::new(Records::default()),
+    );
+    let write = br#"{"action":"write","key":"scope","value":"three"}"#;
+    elsewhere.invoke("session/s", &Caller::trusted("orchestrator"), write).await.unwrap();
+    let third = bench.ask("s", READ).await.unwrap();
+    assert!(String::from_utf8_lossy(&third.body).contains("three"));
+    assert_eq!(kept(), 1);
+    // A rejection is not kept, and a session that was created again is another one.
+    let missing = r#"{"action":"read","key":"missing"}"#;
+    for _ in 0..2 {
+        assert_eq!(bench.ask("s", missing).await.unwrap_err().code, "KEY_NOT_FOUND");
+    }
+    let admin = Caller::trusted("admin");
+    let delete = br#"{"action":"delete_session"}"#;
+    bench.engine.invoke("session/s", &admin, delete).await.unwrap();
+    assert_eq!(bench.ask("s", READ).await.unwrap_err().code, "SESSION_NOT_FOUND");
+    bench.create("s").await.unwrap();
+    assert_eq!(bench.ask("s", READ).await.unwrap_err().code, "KEY_NOT_FOUND");
+    assert_eq!(kept(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_reply_ends_with_the_next_expiry() {
+    let clock = Arc::new(SetClock::default());
+    clock.0.store(1_000_000, Ordering::SeqCst);
+    let bench = Bench::new(&SqliteOptions::default(), clock.clone());
+    bench.create("s").await.unwrap();
+    bench.write("s", "scope", "x").await.unwrap();
+    let short = r#"{"action":"write","key":"short","value":"x","ttl_seconds":60}"#;
+    bench.ask("s", short).await.unwrap();
+    let list = r#"{"action":"list_keys"}"#;
+    for (at, is_there, kept) in [
+        (1_000_000, true, 0),
+        (1_059_999, true, 1),
+        (1_060_000, false, 1),
+        (1_060_001, false, 1),
+        (1_060_002, false, 2),
+    ] {
+        clock.0.store(at, Ordering::SeqCst);
+        let reply = bench.ask("s", list).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&reply.body).contains("short"), is_there, "{at}");
+        assert_eq!(bench.engine.entry_reads().unwrap().kept, kept, "{at}");
+    }
+}
+
 /// Changes that waited for the disk were once limited only in number. A client that sent
 /// large requests and left had all of them held in memory.
 #[tokio::test(flavor = "multi_thread")]
