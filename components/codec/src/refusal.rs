@@ -4,8 +4,6 @@ use shared_context_core::{Error, syntax::plain_syntax};
 
 use crate::{json::ParseError, nearest::did_you_mean};
 
-/// Most members of a form that an error lists.
-const LISTED_MAX: usize = 12;
 /// Longest name or value of the sender that an error repeats, in characters.
 const SHOWN_CHARS_MAX: usize = 60;
 /// Members that the system sets.
@@ -103,18 +101,22 @@ pub fn unknown_member(whose: &str, name: &str, known: &[&str]) -> String {
              read, which is not a revision"
         );
     }
-    let is_condition = name == "version" && known.contains(&"if_version");
+    let is_condition = name == "version" && known.iter().any(|it| it.ends_with("_version"));
     if SET_BY_THE_SYSTEM.contains(&name) && !known.contains(&name) && !is_condition {
         return format!(
             "{whose} takes no {shown}: the system sets the writer (from your credential), the time \
              and the version"
         );
     }
-    let next = did_you_mean(name, known.iter().copied(), || match known.len() {
-        0 => "it takes nothing".to_owned(),
-        1..=LISTED_MAX => format!("it takes {}", known.join(", ")),
-        _ => "leave it out".to_owned(),
-    });
+    // `type` may be meant as `memory_type`, and `to` as `to_agent`.
+    let mut longer = known.iter().filter(|it| it.split('_').any(|part| part == name));
+    let next = match (longer.next(), longer.next()) {
+        (Some(only), None) => format!("did you mean {only}?"),
+        _ => did_you_mean(name, known.iter().copied(), || match known {
+            [] => "it takes nothing".to_owned(),
+            _ => format!("it takes {}", known.join(", ")),
+        }),
+    };
     format!("{whose} takes no {shown}; {next}")
 }
 

@@ -196,7 +196,9 @@ pub(super) fn prompt(
     focus: Option<&str>,
     max_tokens: Option<u32>,
 ) -> Result<Command, Error> {
-    let focus = focus.unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+    let breaks = |it: char| it.is_whitespace() || it == ',';
+    let focus = focus.unwrap_or_default().split(breaks).filter(|it| !it.is_empty());
+    let focus = focus.map(str::to_owned).collect();
     let budget = max_tokens.map_or(PROMPT_TOKENS_DEFAULT, Tokens);
     let request = PromptRequest { agent, task, criteria, focus, budget };
     request.check()?;

@@ -87,7 +87,7 @@ actions! {
 
     /// Edit the newest version of a packet before it is handed over: the result is its next version.
     context_edit: ORCHESTRATOR, change;
-        at Patch "/packets/{address}", r#"{"patch":{"context":{"goal":"Add JWT auth"}}}"# -> 200;
+        at Patch "/packets/{address}", r#"{"context":{"goal":"Add JWT auth"}}"# -> 200;
         rejects SessionArchived, PacketNotFound, TokenizerUnavailable, BudgetTooSmall, PacketLimit;
         needs {
             /// Whom the packet is for.

@@ -171,8 +171,8 @@ struct ReaderForm<'a> {
     participant: &'a str,
     /// The newest version that it read; 0 if it read none.
     read_version: u32,
-    /// When it read that version first.
-    read_at: Time,
+    /// When it read that version first; null if it read none.
+    read_at: Option<Time>,
     /// The versions that it gave feedback on.
     feedback_versions: &'a [u32],
 }
@@ -261,7 +261,7 @@ fn reader(it: &Reader) -> ReaderForm<'_> {
     ReaderForm {
         participant: it.participant.as_str(),
         read_version: it.version,
-        read_at: Time(it.read_at),
+        read_at: (it.version > 0).then_some(Time(it.read_at)),
         feedback_versions: &it.given,
     }
 }

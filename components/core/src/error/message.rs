@@ -176,9 +176,9 @@ impl fmt::Display for Error {
             ),
             Self::PacketNotFound { packet } => write!(
                 f,
-                "there is no packet {packet:?} for you, or it is no longer kept; leave out the \
-                 address for your own; the orchestrator finds all with list_packets and makes one \
-                 with context_generate"
+                "there is no packet {packet:?} for you, or it is no longer kept; context_read without \
+                 an address reads your own, if there is one; the orchestrator finds all with \
+                 list_packets and makes one with context_generate"
             ),
             Self::FeedbackGiven { version } => write!(
                 f,

@@ -7,6 +7,7 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode, header::LOCATION};
+use serde_json::value::RawValue;
 use shared_context_codec::{Failure, Kind, Method, Reply, text_in};
 
 use super::{body::Members, call::Call, media, precondition, respond, route, table::ActionRoute};
@@ -64,6 +65,11 @@ fn request<E>(call: &Call<'_, E>, act: ActionRoute) -> Result<Vec<u8>, Failure> 
         Method::Patch => media::expect_merge_patch(call.headers)?,
         _ => media::expect_json(call.headers)?,
     }
+    if act.is_patch() {
+        let patch: Result<&RawValue, _> = serde_json::from_slice(call.body);
+        let invalid = |_| body_error(call, act).unwrap_or_else(super::invalid_reply);
+        return Ok(request.with("patch", Some(patch.map_err(invalid)?)).into_bytes());
+    }
     match call.body.trim_ascii_start().strip_prefix(b"{") {
         Some(members) => Ok(request.with_members_of(members)),
         None => Err(body_error(call, act).unwrap_or_else(super::invalid_reply)),
@@ -95,6 +101,9 @@ fn body_error<E>(call: &Call<'_, E>, act: ActionRoute) -> Option<Failure> {
     }
     let known: Vec<&str> = act.in_body().map(|it| it.name).collect();
     let example = act.route.example.unwrap_or("{}, or no body at all");
+    if act.is_patch() {
+        return Members::parse_any(call.body, example).err();
+    }
     Members::parse(call.body, &known, example).err()
 }
 
@@ -104,7 +113,8 @@ fn with_example<E>(failure: Failure, call: &Call<'_, E>, act: ActionRoute) -> Fa
     let Some(example) = act.route.example else { return failure };
     let is_complete = Members::parse_any(call.body, example).is_ok_and(|sent| {
         let mut needed = act.in_body().filter(|it| it.is_needed);
-        sent.iter().next().is_some() && needed.all(|it| sent.raw(it.name).is_some())
+        sent.iter().next().is_some()
+            && (act.is_patch() || needed.all(|it| sent.raw(it.name).is_some()))
     });
     if is_complete {
         return failure;

@@ -85,6 +85,7 @@ impl<'b> Members<'b> {
         };
         let shown: String = name.chars().take(80).collect();
         let knows = match known {
+            _ if name == "request_id" => "send it as the header Idempotency-Key".to_owned(),
             [] => "it takes no members".to_owned(),
             _ => format!("it knows {}", known.join(", ")),
         };

@@ -61,6 +61,7 @@ pub(crate) enum Endpoint {
     WriteEntry,
     DeleteEntry,
     ReadChanges,
+    ReadProjectChanges,
     /// An action, as it was declared.
     ActionRoute(ActionRoute),
 }
@@ -82,6 +83,11 @@ impl ActionRoute {
     /// Returns the members in the body.
     pub(crate) fn in_body(self) -> impl Iterator<Item = &'static Member> {
         self.rest().filter(move |_| self.has_body())
+    }
+
+    /// Returns true if the body is the value of its only member `patch`: a merge patch (RFC 7396).
+    pub(crate) fn is_patch(self) -> bool {
+        self.route.method == codec::Method::Patch && self.in_body().map(|it| it.name).eq(["patch"])
     }
 
     fn has_body(self) -> bool {
@@ -158,7 +164,7 @@ fn method(method: codec::Method) -> Method {
 }
 
 /// The operations that do more than forward an action.
-static OWN: [Operation; 24] = [
+static OWN: [Operation; 25] = [
     open("/", Endpoint::Welcome, &[]),
     open("/healthz", Endpoint::Health, &[]),
     open("/metrics", Endpoint::Metrics, &[]),
@@ -193,6 +199,12 @@ static OWN: [Operation; 24] = [
         "/v1/sessions/{session}/changes",
         Endpoint::ReadChanges,
         &["since", "limit", "keys", "except_own", "wait"],
+    ),
+    session(
+        Method::GET,
+        "/v1/projects/{project}/changes",
+        Endpoint::ReadProjectChanges,
+        &["since", "limit", "wait"],
     ),
 ];
 

@@ -132,6 +132,8 @@ fn action(
     // The tools of one system come first.
     let of_system: Vec<_> = listed.iter().copied().filter(|it| it.set == tool.set).collect();
     let elsewhere = meant(&named, &of_system).or_else(|| meant(&named, listed));
+    // A word alone that many tools have an action for is about this one.
+    let elsewhere = elsewhere.filter(|_| !VERBS.contains(&&*named));
     // An action of another tool by its own name is meant rather than one that it resembles.
     let next = match (elsewhere, near) {
         (Some((action, other)), near) if near.is_none() || action == named => {
@@ -145,6 +147,9 @@ fn action(
     };
     Err(malformed(format!("{} has no action {shown:?}; {next}", tool.name)))
 }
+
+/// Words that say nothing about which tool is meant.
+const VERBS: [&str; 6] = ["get", "list", "read", "search", "show", "write"];
 
 /// Returns the error for a call of a tool without actions that names the action of another one.
 fn meant_for_another(

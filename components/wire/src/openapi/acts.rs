@@ -128,7 +128,8 @@ pub(super) fn body_name(act: ActionRoute) -> String {
 /// Returns the schema of the body of `act`, if it takes one.
 pub(super) fn body_schema(act: ActionRoute) -> Option<Value> {
     let members: Vec<&str> = act.in_body().map(|it| it.name).collect();
-    (!members.is_empty()).then(|| body_of(act.action.name, &members))
+    let schema = (!members.is_empty()).then(|| body_of(act.action.name, &members))?;
+    Some(if act.is_patch() { schema["properties"]["patch"].clone() } else { schema })
 }
 
 fn body_of_request(act: ActionRoute) -> Option<Value> {

@@ -220,7 +220,7 @@ pub(super) fn body(act: ActionRoute) -> Value {
     if let Some(members) = body.as_object_mut() {
         members.retain(|name, _| act.in_body().any(|it| it.name == name));
     }
-    body
+    if act.is_patch() { body["patch"].take() } else { body }
 }
 
 /// Returns the HTTP reply to the creation of a session, by import or not.

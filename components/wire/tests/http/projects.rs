@@ -98,7 +98,7 @@ fn an_action_of_the_other_scope_is_rejected() {
     for action in ["create_project", "show_project", "delete_project"] {
         let body = format!(r#"{{"action":"{action}"}}"#);
         let target = "POST /v1/sessions/s/shared_context";
-        let expected = "ask for it at /v1/projects/{project}";
+        let expected = "ask for it at /v1/projects/{project}/shared_context";
         bench.check_as(ADMIN_KEY, target, &[], &body, 400, expected);
     }
 }

@@ -32,6 +32,10 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
         let mut readers = self.stored_packets().readers(&address)?;
         let mut reader = self.take_reader(&mut readers);
+        let is_own = matches!(address, Address::Participant(_));
+        if it.address.is_none() && !is_own && reader.version == 0 {
+            self.check_not_given()?;
+        }
         let last_read = Some(reader.version).filter(|it| head.has(&address, *it));
         let version = it.version.or(last_read).or_else(|| head.newest(&address)).unwrap_or(0);
         let PacketVersion { packet, recipe, .. } = self.kept_version(&head, &address, version)?;
@@ -57,7 +61,6 @@ impl<B: Bucket> OpenSession<'_, B> {
         reader.given.retain(|it| head.has(&address, *it));
         readers.push(reader);
         // Other workers may still need the packet of a pattern, or the shared one.
-        let is_own = matches!(address, Address::Participant(_));
         let is_done = self.meta.packet.auto_cleanup && is_own;
         if is_done {
             head.clear(&address, &mut draft.changes);
@@ -75,6 +78,15 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
         let reply = Reply::Feedback(Box::new(kept));
         finish(draft, &head, AuditAction::GivePacketFeedback, &address, reply)
+    }
+
+    /// Rejects feedback without an address from who gave it on its own packet, which is gone, and did
+    /// not read another one: it is sent again.
+    fn check_not_given(&self) -> Result<(), Error> {
+        let own = Address::Participant(self.caller.participant.clone());
+        let all = self.stored_packets().feedback()?;
+        let given = all.iter().rev().find(|it| it.address == own);
+        given.map_or(Ok(()), |it| Err(Error::FeedbackGiven { version: it.version }))
     }
 
     pub(super) fn packet_statistics(&self, task_type: Option<&str>) -> Result<Decision, Error> {

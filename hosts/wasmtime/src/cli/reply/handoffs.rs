@@ -112,6 +112,10 @@ impl Human for HandoffReply {
         for fact in it.facts(chain) {
             let _ = writeln!(text, "  {DIMMED}{}{DIMMED:#}", plain(&fact));
         }
+        if it.is_takeover && it.sections.is_empty() {
+            let from = plain(&it.from_agent);
+            let _ = writeln!(text, "{YELLOW}!{YELLOW:#} {from} owned no section, so none moved");
+        }
         if !omitted.is_empty() {
             let count = counted(length(omitted), "piece");
             let _ = writeln!(text, "{YELLOW}!{YELLOW:#} {count} did not fit; --json names them");
