@@ -148,6 +148,52 @@ fn readers_that_never_read() {
     });
 }
 
+/// Each search reads the signatures of all memories, and each memory that is added wakes all who
+/// watch the project.
+#[test]
+fn many_search_and_watch_one_project() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(&folder);
+    let admin = server.admin();
+    admin.send("PUT", "/v1/projects/p", None).expect(201);
+    let memory = |nth: usize| {
+        let lesson = format!("Lesson {nth} about pools. ").repeat(10);
+        json!({"memory_type": "learning", "title": format!("Lesson {nth}"),
+            "content": {"lesson": lesson}})
+    };
+    for first in (0..size(10_000)).step_by(500) {
+        let memories: Vec<_> = (first..first + 500).map(memory).collect();
+        admin.post("/v1/projects/p/memories", &json!({"memories": memories})).expect(201);
+    }
+    let agent = admin.create_session("s", &json!({"project": "p"}));
+    let credential = format!("Bearer {}", agent.credential());
+    let listen = [("Authorization", &*credential), ("Accept", "text/event-stream")];
+    let listen = request("GET /v1/projects/p/changes HTTP/1.1", &listen, "");
+    let search = [("Authorization", &*credential), ("Content-Type", "application/json")];
+    let body = r#"{"query": "lesson pools", "limit": 100}"#;
+    let search = request("POST /v1/projects/p/memories/search HTTP/1.1", &search, body);
+    let count = size(2_000);
+    let name = format!("{count} who search and watch one project");
+    let measured = check(&name, &server, |flood| {
+        let unread = [
+            flood::connect(&server, count / 2, &listen),
+            flood::connect(&server, count / 2, &search),
+        ];
+        flood.stands();
+        let mut nth = size(10_000);
+        while !flood.is_over() {
+            let memories = json!({"memories": [memory(nth)]});
+            agent.post("/v1/projects/p/memories", &memories).expect(201);
+            nth += 1;
+            thread::sleep(Duration::from_millis(5));
+        }
+        drop(unread);
+    });
+    assert_eq!(measured.operator.again, 0, "{measured}");
+    let shown = server.admin().get("/v1/projects/p").expect(200);
+    assert!(shown["memory_count"].as_u64().unwrap() > 1_000, "{shown}");
+}
+
 /// Each is as large as may be, and none is known to the server.
 #[test]
 fn large_requests_from_many() {

@@ -70,7 +70,6 @@ actions! {
 
     /// Read what changed in the project since a revision, oldest first; never a content.
     project_changes: ANYONE, read;
-        at Get "/changes" -> 200;
         rejects ChangesTruncated;
         needs {}
         takes {

@@ -1,7 +1,8 @@
-//! Changes of a session: read, waited for, or streamed live as events or over a WebSocket.
+//! Changes of a session or project: read, waited for, or streamed live as events or over a
+//! WebSocket.
 //!
-//! The session decides which changes a caller may see and how long they are stored. Streams are in
-//! `watch`, sockets in `socket`.
+//! The session or project decides which changes a caller may see and how long they are stored.
+//! Streams are in `watch`, sockets in `socket`.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -19,7 +20,7 @@ use shared_context_codec::{Caller, Failure, Reply};
 use super::{
     Body,
     call::{Call, parse_reply},
-    cursor::Cursor,
+    cursor::{self, Cursor},
     event::FeedFormatter,
     media,
     permits::Permit,
@@ -65,13 +66,13 @@ pub(super) async fn read<E: Engine>(
     in_flight: Option<Permit>,
 ) -> Result<Response<Body>, Failure> {
     if call.wants_socket {
-        let cursor = cursor(call, "do not ask for a WebSocket: it").await?;
+        let cursor = start(call, "do not ask for a WebSocket: it").await?;
         let open = streams.open(&cursor.scope, &call.caller)?;
         let socket = Socket::open(call.engine, cursor, open).await?;
         return Ok(upgrade_response(Box::new(socket)));
     }
     if media::wants_events(call.headers) {
-        let cursor = cursor(call, "do not accept text/event-stream: a stream").await?;
+        let cursor = start(call, "do not accept text/event-stream: a stream").await?;
         let open = streams.open(&cursor.scope, &call.caller)?;
         let watch = Watch::open(call.engine, cursor, Box::new(FeedFormatter), open).await?;
         return Ok(stream_response(Box::new(watch)));
@@ -93,14 +94,21 @@ async fn page<E: Engine>(
     }
     let limit = call.query.number("limit")?;
     let except_own = call.query.flag("except_own")?;
+    let action = cursor::actions(cursor::kind(&call.scope)).changes;
     let request = |since: Option<u64>| {
-        let request = ToolRequest::new("changes").with("since", since).with("limit", limit);
+        let request = ToolRequest::new(action).with("since", since).with("limit", limit);
         request.with("keys", call.query.text("keys")).with("except_own", except_own)
     };
     let in_flight = Mutex::new(in_flight);
     let (engine, scope, caller) = (call.engine, call.scope.as_str(), &call.caller);
     let wait = Wait { engine, streams, scope, caller, in_flight: &in_flight, seconds };
-    wait.for_page(call.query.number("since")?, request, |page| !page.changes.is_empty()).await
+    let since = call.query.number("since")?;
+    let page = wait.for_page(since, request, |page| !page.changes.is_empty()).await?;
+    if seconds > 0 {
+        // A project does not know what happened to the credential meanwhile.
+        reader(call, 0)?.check(engine).await?;
+    }
+    Ok(page)
 }
 
 /// A request that waits for changes. While it waits it counts as a stream, and no longer as a
@@ -153,7 +161,7 @@ impl<E: Engine> Wait<'_, E> {
 
 /// Returns the start of a live reader: the position where it stopped, or now. `others` names the
 /// requests that the rejected parameters are for.
-async fn cursor<E: Engine>(call: &Call<'_, E>, others: &str) -> Result<Cursor, Failure> {
+async fn start<E: Engine>(call: &Call<'_, E>, others: &str) -> Result<Cursor, Failure> {
     for unfit in ["limit", "wait"] {
         if call.query.text(unfit).is_some() {
             return Err(malformed(format!(
@@ -168,8 +176,14 @@ async fn cursor<E: Engine>(call: &Call<'_, E>, others: &str) -> Result<Cursor, F
     let since = if let Some(since) = since {
         since
     } else {
-        call.invoke(ToolRequest::new("show_session")).await?.revision
+        let show = cursor::actions(cursor::kind(&call.scope)).show;
+        call.invoke(ToolRequest::new(show)).await?.revision
     };
+    reader(call, since)
+}
+
+/// Returns a reader of the caller that continues after the revision `since`.
+fn reader<E: Engine>(call: &Call<'_, E>, since: u64) -> Result<Cursor, Failure> {
     Ok(Cursor {
         keys: Arc::clone(call.keys),
         authorization: single(call.headers, &AUTHORIZATION)?.unwrap_or_default().to_owned(),

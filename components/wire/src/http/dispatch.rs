@@ -20,7 +20,9 @@ pub(super) async fn endpoint<E: Engine>(
 ) -> Result<Response<Body>, Failure> {
     let answer = match endpoint {
         Endpoint::ActionRoute(act) => act::answer(call, act).await,
-        Endpoint::ReadChanges => return changes::read(call, streams, in_flight).await,
+        Endpoint::ReadChanges | Endpoint::ReadProjectChanges => {
+            return changes::read(call, streams, in_flight).await;
+        }
         Endpoint::CreateSession => sessions::create(call).await,
         Endpoint::ListSessions => listing::list(call, ScopeKind::Session).await,
         Endpoint::ListProjects => listing::list(call, ScopeKind::Project).await,

@@ -108,7 +108,7 @@ pub(crate) fn expect_acceptable(headers: &HeaderMap, operation: &Operation) -> R
     let offered: &[&str] = match operation.endpoint {
         Endpoint::Welcome | Endpoint::Metrics => &["text/plain"],
         Endpoint::UseMemory => &[JSON, "text/plain"],
-        Endpoint::ReadChanges => &[JSON, EVENTS],
+        Endpoint::ReadChanges | Endpoint::ReadProjectChanges => &[JSON, EVENTS],
         Endpoint::ActionRoute(it) if it.route.text.is_some() => {
             &[JSON, "text/markdown", "text/plain"]
         }

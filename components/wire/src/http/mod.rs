@@ -245,7 +245,7 @@ impl Http {
             return self.open(engine, head, operation, &query).map(whole);
         }
         let wants_socket = self.has_sockets
-            && operation.endpoint == Endpoint::ReadChanges
+            && matches!(operation.endpoint, Endpoint::ReadChanges | Endpoint::ReadProjectChanges)
             && socket::is_upgrade(&head.method, &head.headers);
         if operation.access == Access::Credential || wants_socket {
             self.address.check(&head.headers, &head.uri)?;
@@ -340,7 +340,8 @@ impl Http {
             Endpoint::Metrics => {
                 let state =
                     self.state.as_ref().ok_or_else(|| kept::unavailable(operation.endpoint))?;
-                respond::with_body(StatusCode::OK, metrics::CONTENT_TYPE, state.metrics.render())
+                let text = state.metrics.render(engine.entry_reads().unwrap_or_default());
+                respond::with_body(StatusCode::OK, metrics::CONTENT_TYPE, text)
             }
             Endpoint::OpenApi => respond::json(StatusCode::OK, documents::OPENAPI),
             Endpoint::ResourceMetadata => {

@@ -1,5 +1,5 @@
-//! A WebSocket that sends a session's changes, for hosts that may forget everything but a text
-//! about it between two events.
+//! A WebSocket that sends the changes of a session or project, for hosts that may forget everything
+//! but a text about it between two events.
 //!
 //! A [`Socket`] holds no changes, and nothing waits for one. When something may have changed, the
 //! host calls [`catch_up`](Socket::catch_up) and then saves the [position](Socket::kept), from
@@ -11,8 +11,7 @@
 //!
 //! - Every change that passes the filter is sent once and in order, regardless of when the position
 //!   is saved: it covers only messages that were taken.
-//! - Nothing is sent to an invalid credential: the session checks it on each read, and expiry is
-//!   checked before.
+//! - Nothing is sent to an invalid credential: it is checked on each read.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -26,7 +25,7 @@ use shared_context_core::{ScopeKind, time::Timestamp};
 
 use super::{
     Http,
-    call::{invalid_reply, parse_reply, scope},
+    call::{invalid_reply, parse_reply},
     changes::Page,
     code,
     cursor::Cursor,
@@ -45,10 +44,10 @@ const SILENT_REVISIONS_MAX: u64 = 64;
 const POLICY_VIOLATION: u16 = 1008;
 const INTERNAL_ERROR: u16 = 1011;
 
-/// Live changes of one session, as messages of a WebSocket.
+/// Live changes of one session or project, as messages of a WebSocket.
 ///
 /// After the handshake the host sends the messages of [`Socket::catch_up`], and calls it again
-/// whenever something in the session may have changed. It drops the socket when it forgets it or
+/// whenever something in it may have changed. It drops the socket when it forgets it or
 /// the client has left. While the socket exists, it counts as a live stream of its participant.
 pub struct Socket {
     /// Position of the next read: everything before it was taken.
@@ -88,8 +87,9 @@ enum Message<'m> {
 struct SavedSocket<'k> {
     #[serde(borrow)]
     credential: Cow<'k, str>,
+    /// Bucket.
     #[serde(borrow)]
-    session: Cow<'k, str>,
+    scope: Cow<'k, str>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     keys: Option<Cow<'k, str>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -104,7 +104,8 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// Errors of the session, such as for callers that may not watch it, or not from there.
+    /// Errors of the session or project, such as for callers that may not watch it, or not from
+    /// there.
     pub(super) async fn open<E: Engine>(
         engine: &E,
         cursor: Cursor,
@@ -161,7 +162,7 @@ impl Socket {
         let Cursor { authorization, scope, filter, except_own, since, .. } = &self.cursor;
         let saved = SavedSocket {
             credential: bearer(authorization).unwrap_or_default().into(),
-            session: ScopeKind::split(scope).map_or("", |(_, id)| id).into(),
+            scope: scope.into(),
             keys: filter.as_deref().map(Cow::from),
             except_own: *except_own,
             since: *since,
@@ -206,7 +207,7 @@ impl Socket {
 
 impl Http {
     /// Restores a socket from its [saved state](Socket::kept). It counts again as a live stream of
-    /// its participant; the session is not asked yet.
+    /// its participant; the session or project is not asked yet.
     ///
     /// # Errors
     ///
@@ -215,12 +216,12 @@ impl Http {
     /// state.
     pub fn resume(&self, kept: &str, now: Timestamp) -> Result<Box<Socket>, Failure> {
         let saved: SavedSocket<'_> = serde_json::from_str(kept).map_err(|_| invalid_reply())?;
-        let SavedSocket { credential, session, keys, except_own, since, is_begun, .. } = saved;
+        let SavedSocket { credential, scope, keys, except_own, since, is_begun, .. } = saved;
         let resume_from = saved.told;
         let authorization = format!("Bearer {credential}");
-        let caller = self.keys.identify(Some(&authorization), now)?;
-        let caller = caller.caller(ScopeKind::Session, &session)?;
-        let scope = scope(&session);
+        let (kind, id) = ScopeKind::split(&scope).ok_or_else(invalid_reply)?;
+        let caller = self.keys.identify(Some(&authorization), now)?.caller(kind, id)?;
+        let scope = scope.clone().into_owned();
         let open = self.streams.open(&scope, &caller)?;
         let cursor = Cursor {
             keys: Arc::clone(&self.keys),

@@ -61,8 +61,8 @@ impl Streams {
         let of_session = || {
             self.of_session.take(scope, most).ok_or_else(|| {
                 limited(format!(
-                    "the participants of this session have {} live streams open, as many as they \
-                     may together: close one of them first, or read changes in pages",
+                    "the participants here have {} live streams open, as many as they may together: \
+                     close one of them first, or read changes in pages",
                     most.unwrap_or_default()
                 ))
             })

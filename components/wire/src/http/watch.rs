@@ -1,4 +1,4 @@
-//! A live stream of a session's changes.
+//! A live stream of the changes of a session or project.
 //!
 //! A [`Watch`] holds no changes. Changes are read only when its writer asks for more because the
 //! socket has room. A slow reader therefore takes no more memory than a fast one, and a reader that
@@ -9,8 +9,7 @@
 //!
 //! - Every change that passes the filter is sent once and in order, whatever happens between two
 //!   reads.
-//! - Nothing is sent to an invalid credential: the session checks it on each read, and expiry is
-//!   checked before anything is sent.
+//! - Nothing is sent to an invalid credential: it is checked on each read, and before a heartbeat.
 
 use std::{fmt, time::Duration};
 
@@ -30,7 +29,7 @@ use crate::{Engine, Woken};
 /// Interval without an event after which a heartbeat is sent.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// A live stream of one session's changes, as `text/event-stream`.
+/// A live stream of the changes of one session or project, as `text/event-stream`.
 ///
 /// A host writes each result of [`Watch::next`] to the client, and drops the watch when the client
 /// has left.
@@ -50,7 +49,7 @@ pub struct Watch {
     _open: OpenStream,
 }
 
-/// Details of an error: the session's current revision.
+/// Details of an error: the current revision.
 #[derive(Deserialize)]
 struct TruncatedDetails {
     revision: u64,
@@ -61,7 +60,8 @@ impl Watch {
     ///
     /// # Errors
     ///
-    /// Errors of the session, such as for callers that may not watch it, or not from there.
+    /// Errors of the session or project, such as for callers that may not watch it, or not from
+    /// there.
     pub(crate) async fn open<E: Engine>(
         engine: &E,
         cursor: Cursor,
@@ -128,7 +128,7 @@ impl Watch {
             let mut text = String::new();
             let outcome = match woken {
                 Woken::Changed => self.read(engine, &mut text).await,
-                Woken::TimeUp => self.cursor.check(engine).map(|()| {
+                Woken::TimeUp => self.cursor.check(engine).await.map(|()| {
                     let resume_id = self.take_resume_id();
                     text = self.formatter.heartbeat(resume_id);
                 }),
@@ -194,7 +194,7 @@ impl Watch {
     }
 }
 
-/// Returns the session's revision if `failure` reports that earlier changes are no longer stored.
+/// Returns the current revision if `failure` reports that earlier changes are no longer stored.
 fn truncated(failure: &Failure) -> Option<u64> {
     let details = failure.details.as_deref().filter(|_| failure.code == "CHANGES_TRUNCATED")?;
     serde_json::from_str(details).ok().map(|TruncatedDetails { revision }| revision)

@@ -73,6 +73,7 @@ pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
         Endpoint::ActionRoute(act) => acts::about(act),
         Endpoint::UseMemory => memory::about(),
         Endpoint::ReadChanges => changes::about(),
+        Endpoint::ReadProjectChanges => changes::about_projects(),
     }
 }
 

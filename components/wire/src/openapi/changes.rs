@@ -1,4 +1,4 @@
-//! Documentation of the route of changes: a page, a page that is waited for, a live stream, a
+//! Documentation of the routes of changes: a page, a page that is waited for, a live stream, a
 //! socket.
 
 use serde_json::json;
@@ -51,21 +51,50 @@ the next change would have been told; then it is closed with 1008, or 1011 when 
 Whoever comes back with the last revision it was told, by any message, as `since` loses no change \
 and gets none twice.";
 
-/// Returns the documentation of `GET …/changes`.
+const OF_A_PROJECT: &str = "\
+What was done in the project, in the order of the revisions, never a content; everybody who is of \
+the project sees all of it. Waiting, streams and sockets work as those of a session \
+(`read_changes`): `wait` holds the answer back up to 60 seconds until something happens; who \
+accepts `text/event-stream` gets an event for each commit and comes back with `Last-Event-ID`; \
+hosts with hibernating sockets upgrade to `websocket`. A stream ends with `UNAUTHENTICATED` when \
+the credential has expired or its session no longer accepts it, which is looked at before each \
+event and heartbeat, and with `PROJECT_NOT_FOUND` when the project was deleted. \
+`CHANGES_TRUNCATED` says that changes after `since` are no longer kept: go on from `oldest` or \
+`revision`, which the error holds.";
+
+/// Returns the documentation of `GET …/changes` of sessions.
 pub(super) fn about() -> OperationDoc {
-    let mut content = body(reply("changes"), examples::reply_example("changes"));
-    content["text/event-stream"] = json!({"schema": {"type": "string"}, "example": STREAM});
-    let mut responses = response("200", "Changes, or a stream of them.", content, &[]);
-    let socket = "A WebSocket that sends changes, on hosts with hibernating sockets.";
-    responses.insert("101".to_owned(), json!({ "description": socket }));
     OperationDoc {
         id: "read_changes",
         tag: "changes",
         summary: "Read the changes since a revision, wait for the next, or follow them live.",
         description: DESCRIPTION,
+        ..feed("changes")
+    }
+}
+
+/// Returns the documentation of `GET …/changes` of projects.
+pub(super) fn about_projects() -> OperationDoc {
+    OperationDoc {
+        id: "project_changes",
+        tag: "projects",
+        summary: "Read what changed in the project since a revision, wait for the next, or follow it.",
+        description: OF_A_PROJECT,
+        ..feed("project_changes")
+    }
+}
+
+/// Returns what the documentation of the feed that `action` reads has in common.
+fn feed(action: &'static str) -> OperationDoc {
+    let mut content = body(reply(action), examples::reply_example(action));
+    content["text/event-stream"] = json!({"schema": {"type": "string"}, "example": STREAM});
+    let mut responses = response("200", "Changes, or a stream of them.", content, &[]);
+    let socket = "A WebSocket that sends changes, on hosts with hibernating sockets.";
+    responses.insert("101".to_owned(), json!({ "description": socket }));
+    OperationDoc {
         headers: &["last_event_id"],
         responses,
-        codes: rejects("changes", &[]),
+        codes: rejects(action, &[]),
         ..OperationDoc::default()
     }
 }

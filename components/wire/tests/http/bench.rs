@@ -60,6 +60,8 @@ pub(crate) type Hook = Box<dyn FnOnce(&LocalEngine) + Send>;
 pub(crate) enum WaitEvent {
     /// The participant makes the request on the session `s`.
     Request(&'static str, String),
+    /// The participant makes the request on this bucket.
+    RequestOn(&'static str, &'static str, String),
     /// This many milliseconds pass.
     TimePasses(u64),
     /// The server begins its shutdown.
@@ -118,6 +120,10 @@ impl Engine for LocalEngine {
                     self.invoke_as(participant, &request);
                     continue;
                 }
+                Some(WaitEvent::RequestOn(scope, participant, request)) => {
+                    self.invoke_on(scope, participant, &request);
+                    continue;
+                }
                 Some(WaitEvent::TimePasses(milliseconds)) => {
                     let more = (milliseconds * 1_000).saturating_sub(left);
                     if more > 0 {
@@ -149,8 +155,13 @@ impl Engine for LocalEngine {
 impl LocalEngine {
     /// Invokes `request` as `participant` on the session `s`. It must succeed.
     pub(crate) fn invoke_as(&self, participant: &str, request: &str) {
+        self.invoke_on("session/s", participant, request);
+    }
+
+    /// Invokes `request` as `participant` on the bucket `scope`. It must succeed.
+    pub(crate) fn invoke_on(&self, scope: &str, participant: &str, request: &str) {
         let caller = Caller::trusted(participant);
-        invoke(&self.ports(), "session/s", &caller, request.as_bytes()).unwrap();
+        invoke(&self.ports(), scope, &caller, request.as_bytes()).unwrap();
     }
 
     fn ports(&self) -> Ports<'_, MemoryKv, Self, Self, NoTokenizer> {
@@ -294,7 +305,17 @@ impl Bench {
         query: &str,
         last_event_id: Option<&str>,
     ) -> (HeaderMap, Box<Watch>) {
-        let mut request = Request::get(format!("/v1/sessions/{session}/changes{query}"))
+        self.watch_path(token, &format!("/v1/sessions/{session}/changes{query}"), last_event_id)
+    }
+
+    #[track_caller]
+    pub(crate) fn watch_path(
+        &self,
+        token: &str,
+        path: &str,
+        last_event_id: Option<&str>,
+    ) -> (HeaderMap, Box<Watch>) {
+        let mut request = Request::get(path)
             .header("accept", "text/event-stream")
             .header("authorization", format!("Bearer {token}"));
         if let Some(id) = last_event_id {

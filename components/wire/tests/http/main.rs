@@ -36,6 +36,7 @@ mod origins;
 mod paths;
 #[cfg(test)]
 mod portable;
+mod project_changes;
 #[cfg(test)]
 mod projects;
 #[cfg(test)]

@@ -38,7 +38,12 @@ impl Bench {
         session: &str,
         query: &str,
     ) -> (HeaderMap, Box<Socket>) {
-        let request = Request::get(format!("/v1/sessions/{session}/changes{query}"))
+        self.socket_path(token, &format!("/v1/sessions/{session}/changes{query}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn socket_path(&self, token: &str, path: &str) -> (HeaderMap, Box<Socket>) {
+        let request = Request::get(path)
             .header("connection", "keep-alive, Upgrade")
             .header("upgrade", "websocket")
             .header("authorization", format!("Bearer {token}"))

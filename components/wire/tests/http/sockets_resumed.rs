@@ -26,7 +26,7 @@ fn saved_state_is_small_and_is_validated_on_resume() {
     let (_, socket) = bench.socket(&bench.agent, "?keys=findings_*&since=1");
     let saved: Value = serde_json::from_str(&socket.kept()).unwrap();
     let expected = json!({
-        "credential": bench.agent, "session": "s", "keys": "findings_*", "since": 1, "told": 1,
+        "credential": bench.agent, "scope": "session/s", "keys": "findings_*", "since": 1, "told": 1,
         "is_begun": false,
     });
     assert_eq!(saved, expected);
@@ -59,7 +59,9 @@ fn saved_state_is_small_and_is_validated_on_resume() {
     for (member, value, code) in [
         ("credential", json!(format!("{}x", bench.agent)), "UNAUTHENTICATED"),
         ("credential", json!(""), "UNAUTHENTICATED"),
-        ("session", json!("t"), "FORBIDDEN"),
+        ("scope", json!("session/t"), "FORBIDDEN"),
+        ("scope", json!("project/s"), "FORBIDDEN"),
+        ("scope", json!("s"), "INTERNAL"),
     ] {
         let mut other = saved.clone();
         other[member] = value;

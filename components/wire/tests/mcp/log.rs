@@ -52,7 +52,7 @@ fn a_client_gets_log_messages_of_its_level() {
     set_level(&client, &json!("notice"), r#""result":{}"#);
     client.bench.write_during_wait("a");
     let redact = r#"{"action":"redact","key":"a","reason":"a name"}"#.to_owned();
-    client.bench.during_wait(WaitEvent::Request("orchestrator", redact));
+    client.bench.during_wait(WaitEvent::RequestOn("session/s", "orchestrator", redact));
     let mut seen = Vec::new();
     while seen.is_empty() {
         seen = logged(&client.next(&mut watch));

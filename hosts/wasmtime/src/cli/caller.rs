@@ -149,13 +149,32 @@ impl ProjectCallerArgs {
     ///
     /// Nothing says in which session a participant calls, there is no admin key, or minting failed.
     pub(crate) fn bearer(&self, server: &Server) -> Result<Bearer, Problem> {
+        self.bearer_for(server, Some(CALL_TTL_SECONDS))
+    }
+
+    /// Returns the credential for a long-running call on a project.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bearer`](Self::bearer).
+    pub(crate) fn lasting_bearer(&self, server: &Server) -> Result<Bearer, Problem> {
+        self.bearer_for(server, None)
+    }
+
+    /// Returns true if an option or its variable names the caller, as
+    /// [`CallerArgs::is_named`] does.
+    pub(crate) fn is_named(&self) -> bool {
+        self.caller.is_named()
+    }
+
+    fn bearer_for(&self, server: &Server, ttl_seconds: Option<u64>) -> Result<Bearer, Problem> {
         let caller = self.caller.caller(server);
         let session = match caller {
             Caller::Participant(_) => server.session(&self.within.clone().unwrap_or_default())?,
             // Neither is of a session that must be known here.
             Caller::Holder(_) | Caller::Operator => String::new(),
         };
-        caller.bearer(server, &session, Some(CALL_TTL_SECONDS))
+        caller.bearer(server, &session, ttl_seconds)
     }
 
     /// Returns the credential for a call on a project that only participants may make. With

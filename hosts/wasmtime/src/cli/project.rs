@@ -1,4 +1,4 @@
-//! `project`: creates, shows, lists, moves, archives and deletes projects.
+//! `project`: creates, shows, lists, watches, moves, archives and deletes projects.
 
 use clap::Subcommand;
 use serde_json::Value;
@@ -14,6 +14,7 @@ use super::{
     problem::Problem,
     reply::{ChangesPage, Human, Project, ProjectSessions, Projects, memories},
     server::{Server, ServerArgs},
+    watch::{Feed, watch},
 };
 
 /// Create, show, list, move, archive and delete projects: what sessions share
@@ -153,6 +154,25 @@ Examples:
         #[command(flatten)]
         caller: ProjectCallerArgs,
     },
+    /// Show changes as they happen, until Ctrl-C
+    #[command(after_help = "\
+Examples:
+  shared-context project watch webshop
+  shared-context project watch webshop --as subagent:impl --in ticket-7
+  shared-context project watch webshop --since 0
+  shared-context project watch webshop --json | jq -r '.changes[].action'
+
+After a restart of the server the command continues where it was. It never shows
+contents. With --json each line is one JSON document: a revision and its changes.")]
+    Watch {
+        /// The project
+        project: String,
+        /// Begin after this revision; 0 shows all that is kept [default: now]
+        #[arg(long, env = "SHARED_CONTEXT_SINCE", value_name = "REVISION", value_parser = number)]
+        since: Option<u64>,
+        #[command(flatten)]
+        caller: ProjectCallerArgs,
+    },
 }
 
 /// Runs `project`.
@@ -197,6 +217,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
         Command::Delete { project, yes } => delete(&server, project, *yes, output),
         Command::Changes { project, since, limit, caller } => {
             changes(&server, project, *since, *limit, caller, output)
+        }
+        Command::Watch { project, since, caller } => {
+            let feed = Feed::Project { id: project.clone(), caller: caller.clone() };
+            watch(feed, *since, &arguments.server, server, output)
         }
     }
 }

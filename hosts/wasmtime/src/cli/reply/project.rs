@@ -23,7 +23,7 @@ pub(crate) struct Project {
     pub(crate) memory_count: u64,
     memory_bytes: u64,
     session_count: u64,
-    revision: u64,
+    pub(crate) revision: u64,
 }
 
 /// A page of projects.

@@ -1,4 +1,4 @@
-//! Follows the changes of a session across broken connections.
+//! Follows the changes of a session or project across broken connections.
 //!
 //! Invariant: each commit is reported once and in order.
 
@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
+use super::feed::Feed;
 use crate::cli::{
-    caller::CallerArgs,
     client::{Stream, parse, rejection},
     event::{Event, Events},
     problem::{Kind, Problem},
@@ -22,12 +22,10 @@ use crate::cli::{
 const PAUSE_MIN: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(8);
 
-/// The session to follow, and the position in its changes.
+/// The feed to follow, and the position in it.
 #[derive(Debug)]
 pub(super) struct Follow {
-    pub(super) session: String,
-    pub(super) keys: Option<String>,
-    pub(super) caller: CallerArgs,
+    pub(super) feed: Feed,
     pub(super) server_args: ServerArgs,
     pub(super) server: Server,
     /// The revision of the last commit that was reported or can be skipped.
@@ -71,7 +69,7 @@ impl Follow {
     }
 
     /// Connects for the first time. After the revision 0 it begins with the oldest change that is
-    /// kept: the server rejects 0 once the feed was cut or the session was created anew.
+    /// kept: the server rejects 0 once the feed was cut or what is followed was created anew.
     ///
     /// # Errors
     ///
@@ -118,7 +116,8 @@ impl Follow {
                     };
                     let problem = Problem::rejected(failure);
                     // An expired credential is replaced if another can be minted.
-                    let is_renewed = problem.code() == "UNAUTHENTICATED" && self.caller.is_named();
+                    let is_renewed =
+                        problem.code() == "UNAUTHENTICATED" && self.feed.is_renewable();
                     return if is_renewed || is_temporary(&problem) {
                         Ok(Continue(problem.message().to_owned()))
                     } else {
@@ -154,11 +153,9 @@ impl Follow {
         if found.is_expected() {
             self.server = found;
         }
-        let bearer = self.caller.lasting_bearer(&self.server, &self.session)?;
-        let query: Vec<_> = self.keys.iter().map(|it| ("keys", it.clone())).collect();
+        let bearer = self.feed.bearer(&self.server)?;
         let client = &self.server.client;
-        let call = client.get(&["v1", "sessions", &self.session, "changes"], &query);
-        let stream = client.stream(&call, &bearer, self.after);
+        let stream = client.stream(&self.feed.call(&self.server), &bearer, self.after);
         stream.map(Events::new).map_err(|problem| bearer.explain(problem, client.url()))
     }
 }

@@ -1,4 +1,4 @@
-//! `watch`: the changes of a session as they happen.
+//! `watch` and `project watch`: the changes of a session or project as they happen.
 //!
 //! # Invariants
 //!
@@ -7,6 +7,7 @@
 //! - It ends on a signal, when its reader closes the pipe, and when the server reports a
 //!   permanent error; nothing else ends it.
 
+mod feed;
 mod follow;
 #[cfg(test)]
 mod tests;
@@ -17,14 +18,14 @@ use std::{
     thread,
 };
 
+pub(super) use self::feed::Feed;
 use self::follow::{Follow, Update, oldest};
 use super::{
     argument::{SessionName, number},
     caller::CallerArgs,
-    client::parse,
     output::{Output, remark},
     problem::Problem,
-    reply::{Human, Session},
+    reply::Human,
     server::{Server, ServerArgs},
     signals::{no_thread, on_signal},
 };
@@ -62,7 +63,7 @@ pub(crate) struct Arguments {
 
 /// A message to the printing thread.
 enum Message {
-    /// An update of the followed session.
+    /// An update of what is followed.
     Update(Update),
     /// Following ended with this problem.
     Ended(Problem),
@@ -72,19 +73,32 @@ enum Message {
 
 /// Runs `watch` until a signal stops it.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
-    let Arguments { session, since, caller, .. } = arguments;
-    let server = arguments.server.server()?;
-    let session = &server.session(session)?;
+    let Arguments { session, keys, since, caller, server: server_args } = arguments;
+    let server = server_args.server()?;
+    let id = server.session(session)?;
+    let feed = Feed::Session { id, keys: keys.clone(), caller: caller.clone() };
+    watch(feed, *since, server_args, server, output)
+}
+
+/// Shows the changes of `feed` after the revision `since`, or from now on, until a signal.
+pub(super) fn watch(
+    feed: Feed,
+    since: Option<u64>,
+    server_args: &ServerArgs,
+    server: Server,
+    output: Output,
+) -> Result<(), Problem> {
     let mut after = match since {
-        Some(since) => *since,
-        None => revision(session, caller, &server)?,
+        Some(since) => since,
+        None => feed.revision(&server)?,
     };
-    let follow = arguments.follow(server, session, after);
+    let id = feed.id().to_owned();
+    let follow = Follow { feed, server_args: server_args.clone(), server, after };
     for message in messages(follow)? {
         match message {
             Message::Update(Update::Connected(revision)) => {
                 after = revision;
-                remark(&format!("watching {session} after revision {after}"));
+                remark(&format!("watching {id} after revision {after}"));
             }
             Message::Update(Update::Commit(document, commit)) => {
                 if output.next(document.as_bytes(), || commit.human(output))?.is_break() {
@@ -105,20 +119,6 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     Ok(())
 }
 
-impl Arguments {
-    /// Builds the follower that starts after the revision `after`.
-    fn follow(&self, server: Server, session: &str, after: u64) -> Follow {
-        Follow {
-            session: session.to_owned(),
-            keys: self.keys.clone(),
-            caller: self.caller.clone(),
-            server_args: self.server.clone(),
-            server,
-            after,
-        }
-    }
-}
-
 /// Adds to a problem how to begin with the oldest change that is kept, if that is the remedy.
 fn advised(problem: Problem) -> Problem {
     match oldest(&problem) {
@@ -127,14 +127,6 @@ fn advised(problem: Problem) -> Problem {
         }
         None => problem,
     }
-}
-
-/// Returns the revision of `session`.
-fn revision(session: &str, caller: &CallerArgs, server: &Server) -> Result<u64, Problem> {
-    let bearer = caller.bearer(server, session)?;
-    let call = server.client.get(&["v1", "sessions", session], &[]);
-    let reply = server.send(&call, Some(&bearer))?;
-    parse(&reply, &server.client).map(|it: Session| it.revision)
 }
 
 /// Runs `follow` in a thread and returns its messages, and those of signals.

@@ -13,6 +13,7 @@ use shared_context_wasmtime::folder::SECRETS_FILE;
 use tempfile::{NamedTempFile, TempDir, tempdir};
 
 use super::*;
+use crate::cli::caller::ProjectCallerArgs;
 
 #[derive(Parser)]
 struct Command {
@@ -64,7 +65,27 @@ impl ScriptedServer {
         let data = self.folder.path().to_str().unwrap();
         let arguments = ["watch", "a", "--keys", "x*", "--url", &self.url, "--data", data];
         let arguments = Command::try_parse_from(arguments).unwrap().watch;
-        let follow = arguments.follow(arguments.server.server().unwrap(), "a", after);
+        let Arguments { keys, caller, server, .. } = arguments;
+        let feed = Feed::Session { id: "a".to_owned(), keys, caller };
+        self.follow_feed(feed, server, after)
+    }
+
+    /// Follows the project `p` from the revision `after` on.
+    fn follow_project(self, after: u64) -> (Vec<String>, Result<(), Problem>, Vec<String>) {
+        let data = self.folder.path().to_str().unwrap();
+        let arguments = Command::try_parse_from(["watch", "--url", &self.url, "--data", data]);
+        let feed = Feed::Project { id: "p".to_owned(), caller: ProjectCallerArgs::default() };
+        self.follow_feed(feed, arguments.unwrap().watch.server, after)
+    }
+
+    fn follow_feed(
+        self,
+        feed: Feed,
+        server_args: ServerArgs,
+        after: u64,
+    ) -> (Vec<String>, Result<(), Problem>, Vec<String>) {
+        let server = server_args.server().unwrap();
+        let follow = Follow { feed, server_args, server, after };
         let mut all = Vec::new();
         let ended = follow.run(|update| {
             all.push(match update {
@@ -105,6 +126,20 @@ fn a_broken_stream_resumes_after_the_last_commit() {
     assert!(ended.is_ok());
     let asked_for = |after| format!("GET /v1/sessions/a/changes?keys=x%2A HTTP/1.1 {after}");
     assert_eq!(asked, [asked_for(4), asked_for(7), asked_for(11)]);
+}
+
+/// A project had no live changes, so who waited for a handoff asked again and again.
+#[test]
+fn a_project_is_followed_like_a_session() {
+    let (updates, ended, asked) = ScriptedServer::new(vec![
+        format!("{STREAM}{}{}", change(5), change(6)),
+        format!("{STREAM}{}{}", change(6), end("PROJECT_NOT_FOUND")),
+    ])
+    .follow_project(4);
+    assert_eq!(updates, ["connected", "5", "6", "lost", "connected"]);
+    assert_eq!(ended.unwrap_err().code(), "PROJECT_NOT_FOUND");
+    let asked_for = |after| format!("GET /v1/projects/p/changes HTTP/1.1 {after}");
+    assert_eq!(asked, [asked_for(4), asked_for(6)]);
 }
 
 #[test]

@@ -127,6 +127,26 @@ async fn a_long_poll_ends_when_the_change_is_made() {
     assert!(answer.is_empty() || answer.contains(r#""changes":[]"#), "{answer}");
 }
 
+/// A project could not be watched.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_is_watched_and_waited_for() {
+    let folder = tempdir().unwrap();
+    let server = Server::start(options(folder.path())).await.unwrap();
+    assert_status(&ask(&server, "PUT", "/v1/projects/p", "").await, 201);
+    let path = "/v1/projects/p/changes";
+    let mut stream = connect(&server, "GET", path, "Accept: text/event-stream\r\n");
+    read_to(&mut stream, "id: 1\n");
+    let mut poll = connect(&server, "GET", "/v1/projects/p/changes?since=1&wait=60", "");
+    let memory = r#"{"memories":[{"memory_type":"learning","title":"Pools",
+        "content":{"lesson":"They run dry."}}]}"#;
+    assert_status(&ask(&server, "POST", "/v1/projects/p/memories", memory).await, 201);
+    let event = read_to(&mut stream, "\n\n");
+    assert!(event.contains("id: 2\nevent: change\n"), "{event}");
+    read_to(&mut poll, r#""next_since":2"#);
+    timeout(STOP_TIME_MAX, server.stop()).await.unwrap();
+    assert!(read_to_end(&mut stream).contains("the server ends this stream"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_streams_hold_no_instance() {
     let folder = tempdir().unwrap();
