@@ -8,7 +8,7 @@
 //! Every row starts with its format number. Rows of an unknown format are rejected. Rows
 //! of older formats stay readable forever.
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -28,15 +28,15 @@ pub(crate) fn encode(record: &impl Serialize) -> Result<Vec<u8>, Error> {
 }
 
 /// Decodes a record whose encoding is the same in every format.
-pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Error> {
     decode_either::<T, T>(bytes)
 }
 
 /// Decodes a row whose encoding differs in format 1.
-pub(crate) fn decode_either<T, Old>(bytes: &[u8]) -> Result<T, Error>
+pub(crate) fn decode_either<'a, T, Old>(bytes: &'a [u8]) -> Result<T, Error>
 where
-    T: DeserializeOwned,
-    Old: DeserializeOwned + Into<T>,
+    T: Deserialize<'a>,
+    Old: Deserialize<'a> + Into<T>,
 {
     match bytes.split_first() {
         Some((&FORMAT, rest)) => whole(rest),
@@ -47,7 +47,7 @@ where
 }
 
 /// Decodes a record and rejects trailing bytes.
-pub(crate) fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+pub(crate) fn whole<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Error> {
     match postcard::take_from_bytes(bytes).map_err(damaged)? {
         (record, []) => Ok(record),
         (_, behind) => Err(damaged(format!("{} bytes behind its end", behind.len()))),

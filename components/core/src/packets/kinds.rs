@@ -161,12 +161,16 @@ impl Part {
     /// Returns the place of the part's list in a packet, as a JSON pointer.
     pub(super) fn list(self) -> String {
         let of = if self.layer() == Layer::Codebase { "/codebase" } else { "" };
-        format!("/context{of}/{}", self.as_str())
+        ["/context", of, "/", self.as_str()].concat()
     }
 
     /// Returns the place of its `nth` statement in a packet, as a JSON pointer. There is one goal.
     pub(super) fn place(self, nth: usize) -> String {
-        if self == Self::Goal { self.list() } else { format!("{}/{nth}", self.list()) }
+        if self == Self::Goal {
+            self.list()
+        } else {
+            [&self.list(), "/", &nth.to_string()].concat()
+        }
     }
 }
 

@@ -103,15 +103,17 @@ impl Packet {
 
     /// Returns the statements, each with its place in the document as a JSON pointer.
     pub fn places(&self) -> Vec<(String, &Statement)> {
-        let mut places = Vec::new();
-        let (mut part, mut nth) = (Part::Goal, 0_usize);
-        for it in &self.statements {
-            nth = if it.part == part { nth } else { 0 };
-            part = it.part;
-            places.push((part.place(nth), it));
-            nth = nth.saturating_add(1);
-        }
-        places
+        self.numbered().map(|(nth, it)| (it.part.place(nth), it)).collect()
+    }
+
+    /// Returns the statements, each with its number within its part, from 0.
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (usize, &Statement)> {
+        let (mut part, mut next) = (Part::Goal, 0_usize);
+        self.statements.iter().map(move |it| {
+            let nth = if it.part == part { next } else { 0 };
+            (part, next) = (it.part, nth.saturating_add(1));
+            (nth, it)
+        })
     }
 }
 

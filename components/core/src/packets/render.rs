@@ -46,10 +46,10 @@ impl Packet {
             let decision = link.decision.as_deref().unwrap_or_default();
             let lead = if decision.is_empty() { "" } else { ": " };
             let (session, packet) = (&link.session, &link.packet);
-            body.push_str(&line(&format!("see {session}/{packet}{lead}{decision}")));
+            body.push_str(&line(["see ", session, "/", packet, lead, decision].concat()));
         }
         if let Some(change) = self.changelog.last().filter(|it| it.version > 1) {
-            body.push_str(&line(&format!("changed in v{}: {}", change.version, change.text)));
+            body.push_str(&line(format!("changed in v{}: {}", change.version, change.text)));
         }
         if !body.is_empty() {
             let fence = fence::around(&body);
@@ -81,13 +81,13 @@ impl Packet {
                 Part::Goal if it.text == self.target_task => {}
                 Part::Goal => {
                     let tag = source_tag(&it.source, &self.creator);
-                    body.push_str(&line(&format!("goal: {tag}{}", it.text)));
+                    body.push_str(&line(["goal: ", &tag, &it.text].concat()));
                 }
                 _ => body.push_str(&one(it, &self.creator)),
             }
         }
         if !self.not_included.is_empty() {
-            body.push_str(&line(&format!("not included: {}", self.not_included.join("; "))));
+            body.push_str(&line(["not included: ", &self.not_included.join("; ")].concat()));
         }
         body
     }
@@ -105,7 +105,7 @@ fn one(it: &Statement, creator: &str) -> String {
         Some(MadeBy::Agent) if said.is_empty() => "[agent] ".to_owned(),
         Some(MadeBy::Agent) | None => said,
     };
-    line(&format!("- {by}{}", it.told()))
+    line(["- ", &by, &it.told()].concat())
 }
 
 /// Returns the title of the statements of a part.
@@ -143,7 +143,7 @@ pub(super) fn source_tag(source: &Source, creator: &str) -> String {
 pub(super) fn element(it: &Statement, form: Form, creator: &str) -> String {
     if form == Form::Markdown {
         let tag = source_tag(&it.source, creator);
-        return line(&format!("- {tag}{}", it.told()));
+        return line(["- ", &tag, &it.told()].concat());
     }
     let mut source = vec![("pointer", text(&it.part.place(0)))];
     add_source(&mut source, &it.source);
@@ -158,7 +158,12 @@ fn one_line(name: &str) -> String {
 }
 
 /// Returns a text as one element: further lines are indented.
-fn line(text: &str) -> String {
+fn line(mut text: String) -> String {
+    // Most are one line of ASCII.
+    if text.bytes().all(|it| (b' '..=b'~').contains(&it)) && text.ends_with(|it| it != ' ') {
+        text.push('\n');
+        return text;
+    }
     let is_break =
         |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
     let lines = text.split(is_break).filter(|it| !it.trim().is_empty());

@@ -68,8 +68,9 @@ pub(crate) struct Kept {
     pub(crate) versions: Vec<(u32, u64, u64)>,
 }
 
-/// A stored version: number, version, revision, time, participant, packet, recipe.
-type VersionRecord = (u64, u32, u64, u64, String, String, String);
+/// A stored version: number, version, revision, time, participant, packet, recipe. The recipe is a
+/// text, too: it can have a hundred times the size of the packet, and is read only if it is needed.
+type VersionRecord<'a> = (u64, u32, u64, u64, &'a str, &'a str, &'a [u8]);
 
 /// A stored reader: participant, version, time, layers, questions, versions with feedback.
 type ReaderRecord = (String, u32, u64, Vec<String>, Vec<String>, Vec<u32>);
@@ -126,16 +127,35 @@ pub(crate) fn encode_version(it: &PacketVersion) -> Result<(Vec<u8>, u64), Error
 }
 
 pub(crate) fn decode_version(bytes: &[u8]) -> Result<PacketVersion, Error> {
-    let (number, version, revision, created_at, by, packet, recipe): VersionRecord = decode(bytes)?;
+    let (number, version, _, created_at, ..) = version_record(bytes)?;
+    let (packet, created_by, revision) = decode_packet(bytes)?;
     Ok(PacketVersion {
         number,
         version,
-        revision: Revision(revision),
+        revision,
         created_at: Timestamp(created_at),
-        created_by: stored_participant(&by)?,
-        packet: Packet::parse(&packet).map_err(damaged)?,
-        recipe: Recipe::parse(&recipe).map_err(damaged)?,
+        created_by,
+        packet,
+        recipe: decode_recipe(bytes)?,
     })
+}
+
+/// Returns the packet of a version, its writer and its revision.
+pub(crate) fn decode_packet(bytes: &[u8]) -> Result<(Packet, Participant, Revision), Error> {
+    let (_, _, revision, _, by, packet, _) = version_record(bytes)?;
+    let packet = Packet::parse(packet).map_err(damaged)?;
+    Ok((packet, stored_participant(by)?, Revision(revision)))
+}
+
+/// Returns what a version was made by.
+pub(crate) fn decode_recipe(bytes: &[u8]) -> Result<Recipe, Error> {
+    let (.., recipe) = version_record(bytes)?;
+    let recipe = std::str::from_utf8(recipe).map_err(damaged)?;
+    Recipe::parse(recipe).map_err(damaged)
+}
+
+fn version_record(bytes: &[u8]) -> Result<VersionRecord<'_>, Error> {
+    decode(bytes)
 }
 
 pub(crate) fn encode_readers(readers: &[Reader]) -> Result<Vec<u8>, Error> {

@@ -1,8 +1,13 @@
 //! Finds changes: since the last version of a packet, and in its sources since it was made (spec
 //! 18.9).
 
-use super::{kinds::Part, material::shortened, packet::Packet, statement::Origin};
-use crate::{closed_list::closed_list, key::Key};
+use super::{
+    kinds::Part,
+    material::shortened,
+    packet::Packet,
+    statement::{Origin, Statement},
+};
+use crate::{closed_list::closed_list, key::Key, order::sorted};
 
 /// The longest line of a changelog, in characters.
 const CHANGE_CHARS_MAX: usize = 160;
@@ -52,14 +57,12 @@ impl Stale {
 
 /// Returns the keys whose entries a packet was made from, in order.
 pub fn keys(packet: &Packet) -> Vec<Key> {
-    let mut keys: Vec<Key> = Vec::new();
-    for it in &packet.statements {
-        if let Origin::Entry { key, .. } = &it.source.origin
-            && !keys.contains(key)
-        {
-            keys.push(key.clone());
-        }
-    }
+    let key = |it: &Statement| match &it.source.origin {
+        Origin::Entry { key, .. } => Some(key.clone()),
+        _ => None,
+    };
+    let mut keys = sorted(packet.statements.iter().filter_map(key).collect(), Key::cmp);
+    keys.dedup();
     keys
 }
 
@@ -71,12 +74,12 @@ pub fn stale(
     round: Option<u64>,
 ) -> Vec<Stale> {
     let mut found: Vec<Stale> = Vec::new();
-    for (pointer, it) in packet.places() {
+    for (nth, it) in packet.numbered() {
         let origin = &it.source.origin;
         let is_known =
             |it: &&mut Stale| it.origin.as_ref().is_some_and(|it| is_same_place(it, origin));
         if let Some(known) = found.iter_mut().find(is_known) {
-            known.pointers.push(pointer);
+            known.pointers.push(it.part.place(nth));
             continue;
         }
         let state = match origin {
@@ -93,7 +96,7 @@ pub fn stale(
             (SourceState::Gone, _) => (Staleness::Gone, None),
         };
         let origin = Some(origin.clone());
-        found.push(Stale { pointers: vec![pointer], origin, staleness, current });
+        found.push(Stale { pointers: vec![it.part.place(nth)], origin, staleness, current });
     }
     found
 }

@@ -31,9 +31,13 @@ impl<B: Bucket> StoredPackets<'_, B> {
 
     /// Returns a version that the head lists.
     pub(crate) fn version(&self, address: &Address, version: u32) -> Result<PacketVersion, Error> {
+        rows::decode_version(&self.version_row(address, version)?)
+    }
+
+    /// Returns the row of a version that the head lists.
+    pub(crate) fn version_row(&self, address: &Address, version: u32) -> Result<Vec<u8>, Error> {
         let row = rows::version_row(address, version);
-        let bytes = self.0.get(&row)?;
-        rows::decode_version(&bytes.ok_or_else(|| damaged(format!("{row} is missing")))?)
+        self.0.get(&row)?.ok_or_else(|| damaged(format!("{row} is missing")))
     }
 
     /// Returns the readers of a packet.

@@ -1,6 +1,6 @@
 //! Reading packets: whole, by layers, deeper, and by questions.
 
-use super::{super::Draft, Decision, OpenSession, finish};
+use super::{super::Draft, Decision, OpenSession, finish, writing::check_kept};
 use crate::{
     Error,
     audit::AuditAction,
@@ -10,14 +10,14 @@ use crate::{
         self, Address, Head, Layer, Origin, Packet, PacketAnswer, PacketRead, QueryPacket,
         ReadPacket, Recipe, Reply, Source, SourceState, Stale, Statement,
         conceal::{conceal, only, seal},
-        kept::{PacketVersion, Reader},
+        kept::Reader,
         rows,
     },
     rounds::stored::StoredRounds,
     store::{Entry, access::Access},
 };
 
-/// The entries that a packet was made from.
+/// The entries that a packet was made from, by key.
 pub(super) type Entries = Vec<SourceEntry>;
 
 /// An entry that a packet was made from.
@@ -37,30 +37,38 @@ impl<B: Bucket> OpenSession<'_, B> {
         let (address, others) = self.packet_address(&head, it.address.as_ref())?;
         let newest = head.newest(&address).unwrap_or(0);
         let version = it.version.unwrap_or(newest);
-        let PacketVersion { packet, recipe, revision, created_by, .. } =
-            self.kept_version(&head, &address, version)?;
+        check_kept(&head, &address, version)?;
+        let row = self.stored_packets().version_row(&address, version)?;
+        let (packet, created_by, revision) = rows::decode_packet(&row)?;
         let mut entries = self.entries_of(&packet, revision)?;
-        let is_hidden = |it: &Statement| {
-            matches!(it.source.origin, Origin::Entry { .. })
-                && !self.sees_source(&it.source, &recipe, &entries)
-        };
-        let hides = packet.statements.iter().any(is_hidden);
-        let mut packet = self.visible_of(packet, &recipe, &entries)?;
+        let (mut packet, mut named, mut hides) = (packet, Vec::new(), false);
+        // What is named matters only to a reader who does not see everything.
+        if self.is_limited() || !entries.iter().all(|it| self.sees(it)) {
+            named = rows::decode_recipe(&row)?.keys;
+            let is_hidden = |it: &Statement| {
+                matches!(it.source.origin, Origin::Entry { .. })
+                    && !self.sees_source(&it.source, &named, &entries)
+            };
+            hides = packet.statements.iter().any(is_hidden);
+            packet = self.visible_of(packet, &named, &entries)?;
+        }
         let has_layers = packet.layers.clone();
         let mut layers: Vec<Layer> = Vec::new();
         let mut layer = None;
         if let Some(depth) = it.depth
             && depth != packet.depth
         {
+            let recipe = rows::decode_recipe(&row)?;
             packet = self.packet_of_depth(&packet, &recipe, depth)?;
             entries = self.entries_of(&packet, revision)?;
+            named = recipe.keys;
             layers.extend(packet.layers.iter().filter(|it| !has_layers.contains(it)));
         }
         let verification = match &it.compared {
             Some(document) => Some(packets::verify(document, &packet)?),
             None => None,
         };
-        let mut stale = self.stale_sources(&packet, &recipe, &entries)?;
+        let mut stale = self.stale_sources(&packet, &named, &entries)?;
         stale.extend(hides.then(Stale::hidden));
         let mut text = packet.render(it.form);
         match it.layer {
@@ -71,6 +79,7 @@ impl<B: Bucket> OpenSession<'_, B> {
                 text = part.render(it.form);
             }
             Some(asked) => {
+                let recipe = rows::decode_recipe(&row)?;
                 let (sources, _) = self.packet_sources(&recipe)?;
                 let count = |text: &str| self.count(text);
                 let creator = created_by.as_str();
@@ -143,19 +152,20 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
     }
 
-    /// Returns a packet as the caller may see it, made from what the session holds now.
-    pub(super) fn visible(&self, packet: Packet, recipe: &Recipe) -> Result<Packet, Error> {
+    /// Returns a packet as the caller may see it, made from what the session holds now. `named` are
+    /// the keys that it may use in any case.
+    pub(super) fn visible(&self, packet: Packet, named: &[Key]) -> Result<Packet, Error> {
         let entries = self.entries_of(&packet, self.revision())?;
-        self.visible_of(packet, recipe, &entries)
+        self.visible_of(packet, named, &entries)
     }
 
     fn visible_of(
         &self,
         mut packet: Packet,
-        recipe: &Recipe,
+        named: &[Key],
         entries: &Entries,
     ) -> Result<Packet, Error> {
-        let is_visible = |it: &Source| self.sees_source(it, recipe, entries);
+        let is_visible = |it: &Source| self.sees_source(it, named, entries);
         if self.is_limited() || !packet.statements.iter().all(|it| is_visible(&it.source)) {
             conceal(&mut packet, &is_visible);
             seal(&mut packet, &|text| self.count(text))?;
@@ -199,10 +209,12 @@ impl<B: Bucket> OpenSession<'_, B> {
     }
 
     /// Returns true if the caller may see what comes from a source.
-    fn sees_source(&self, source: &Source, recipe: &Recipe, entries: &Entries) -> bool {
+    fn sees_source(&self, source: &Source, named: &[Key], entries: &Entries) -> bool {
         match &source.origin {
             Origin::Given | Origin::File { .. } | Origin::Item { .. } => true,
-            Origin::Entry { key, .. } => recipe.keys.contains(key) || self.sees_entry(key, entries),
+            Origin::Entry { key, .. } => {
+                named.contains(key) || entry(key, entries).is_some_and(|it| self.sees(it))
+            }
             Origin::State { .. } => !self.is_limited(),
             Origin::Missing { .. } => {
                 !self.is_limited() || source.by.as_deref() == Some(self.caller.participant.as_str())
@@ -210,32 +222,30 @@ impl<B: Bucket> OpenSession<'_, B> {
         }
     }
 
-    /// Returns true if the caller may read the entry of a key, and the one that had the key before
-    /// if the packet was made from that.
-    fn sees_entry(&self, key: &Key, entries: &Entries) -> bool {
-        entries.iter().find(|it| it.key == *key).is_some_and(|it| {
-            let saw_last = || match &it.last {
-                Some(last) => self.may_read(last),
-                // Nobody knows its lists any more.
-                None => {
-                    self.authorizer.sees_all() && self.authorizer.may_read(key, &Access::default())
-                }
-            };
-            it.current.as_ref().is_none_or(|it| self.may_read(it)) && (!it.is_deleted || saw_last())
-        })
+    /// Returns true if the caller may read an entry that a packet was made from, and the one that
+    /// has its key now.
+    fn sees(&self, it: &SourceEntry) -> bool {
+        let saw_last = || match &it.last {
+            Some(last) => self.may_read(last),
+            // Nobody knows its lists any more.
+            None => {
+                self.authorizer.sees_all() && self.authorizer.may_read(&it.key, &Access::default())
+            }
+        };
+        it.current.as_ref().is_none_or(|it| self.may_read(it)) && (!it.is_deleted || saw_last())
     }
 
     /// Returns what changed in the sources of a packet since it was written.
     pub(super) fn stale_sources(
         &self,
         packet: &Packet,
-        recipe: &Recipe,
+        named: &[Key],
         entries: &Entries,
     ) -> Result<Vec<Stale>, Error> {
         let state = |key: &Key| {
-            let found = entries.iter().find(|it| it.key == *key && !it.is_deleted);
+            let found = entry(key, entries).filter(|it| !it.is_deleted);
             match found.and_then(|it| it.current.as_ref()) {
-                Some(it) if recipe.keys.contains(key) || self.may_read(it) => {
+                Some(it) if named.contains(key) || self.may_read(it) => {
                     if it.is_redacted {
                         SourceState::Redacted
                     } else {
@@ -253,4 +263,10 @@ impl<B: Bucket> OpenSession<'_, B> {
         };
         Ok(packets::stale(packet, &state, round))
     }
+}
+
+/// Returns the entry of a key.
+fn entry<'a>(key: &Key, entries: &'a Entries) -> Option<&'a SourceEntry> {
+    let place = entries.binary_search_by(|it| it.key.cmp(key)).ok()?;
+    entries.get(place)
 }

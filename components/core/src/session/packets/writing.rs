@@ -58,7 +58,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         let (packet, report) = self.make_packet(&head, &kept.recipe, previous, true)?;
         if self.is_current(&kept, &packet)? {
             let PacketVersion { packet, recipe, .. } = kept;
-            let written = self.written(self.visible(packet, &recipe)?, &recipe, report)?;
+            let written = self.written(self.visible(packet, &recipe.keys)?, &recipe, report)?;
             return Ok(self.of_packets(Reply::Written(Box::new(written))));
         }
         self.keep_packet(head, AuditAction::GeneratePacket, packet, kept.recipe, report)
@@ -71,7 +71,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             return Ok(false);
         }
         let entries = self.entries_of(&kept.packet, kept.revision)?;
-        let stale = self.stale_sources(&kept.packet, &kept.recipe, &entries)?;
+        let stale = self.stale_sources(&kept.packet, &kept.recipe.keys, &entries)?;
         Ok(stale.is_empty())
     }
 
@@ -158,7 +158,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         head.add(&address, &version, &mut draft.changes)?;
         // An edited packet can have what the caller may no longer read.
         let PacketVersion { packet, recipe, .. } = version;
-        let written = self.written(self.visible(packet, &recipe)?, &recipe, report)?;
+        let written = self.written(self.visible(packet, &recipe.keys)?, &recipe, report)?;
         finish(draft, &head, action, &address, Reply::Written(Box::new(written)))
     }
 
@@ -191,7 +191,7 @@ impl<B: Bucket> OpenSession<'_, B> {
                     return Err(Error::PacketNotFound { packet: packet_id(number) });
                 }
                 let PacketVersion { packet, recipe, .. } = kept;
-                let written = self.written(self.visible(packet, &recipe)?, &recipe, report)?;
+                let written = self.written(self.visible(packet, &recipe.keys)?, &recipe, report)?;
                 reply::Reply::Packets(Reply::Written(Box::new(written)))
             }
             reply::Reply::Packets(Reply::KeptFeedback(number)) => {
@@ -212,11 +212,17 @@ impl<B: Bucket> OpenSession<'_, B> {
         address: &Address,
         version: u32,
     ) -> Result<PacketVersion, Error> {
-        if !head.has(address, version) {
-            return Err(Error::PacketNotFound { packet: format!("{address}, version {version}") });
-        }
+        check_kept(head, address, version)?;
         self.stored_packets().version(address, version)
     }
+}
+
+/// Rejects a version of a packet that is not kept.
+pub(super) fn check_kept(head: &Head, address: &Address, version: u32) -> Result<(), Error> {
+    if head.has(address, version) {
+        return Ok(());
+    }
+    Err(Error::PacketNotFound { packet: format!("{address}, version {version}") })
 }
 
 /// Counts what became of the candidates.
