@@ -297,7 +297,7 @@ fn advice(it: &Advice) -> AdviceForm<'_> {
 
 fn read(it: &PacketRead, revision: u64) -> ReadReply<'_> {
     let mut packet = packet(&it.packet, it.form, &it.text);
-    if it.is_part {
+    if it.layer.is_some() {
         (packet.text, packet.packet) = (Some(it.text.as_str()), None);
     }
     ReadReply {

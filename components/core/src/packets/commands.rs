@@ -137,14 +137,12 @@ pub const WITHHELD_MAX: usize = 100;
 /// A packet that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketRead {
-    /// The packet, without what the reader may not read.
+    /// The packet, without what the reader may not read; the layer of it that was asked for.
     pub packet: Packet,
     /// The form of the text.
     pub form: Form,
     /// Its text in that form, or of the layer that was asked for.
     pub text: String,
-    /// True if the text is of one layer.
-    pub is_part: bool,
     /// The newest version.
     pub newest: u32,
     /// The layer that was asked for, if the packet does not have it.

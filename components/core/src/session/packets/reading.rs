@@ -73,10 +73,10 @@ impl<B: Bucket> OpenSession<'_, B> {
         let mut text = packet.render(it.form);
         match it.layer {
             Some(asked) if has_layers.contains(&asked) => {
-                let mut part = packet.clone();
-                only(&mut part, asked);
-                seal(&mut part, &|text| self.count(text))?;
-                text = part.render(it.form);
+                // Tokens and checksum of the reply are those of its text.
+                only(&mut packet, asked);
+                seal(&mut packet, &|text| self.count(text))?;
+                text = packet.render(it.form);
             }
             Some(asked) => {
                 let recipe = rows::decode_recipe(&row)?;
@@ -94,7 +94,6 @@ impl<B: Bucket> OpenSession<'_, B> {
             packet,
             form: it.form,
             text,
-            is_part: it.layer.is_some(),
             newest,
             layer,
             stale,
