@@ -155,7 +155,8 @@ impl Model {
         let mut layer = None;
         if let Some(asked) = it.layer {
             if had.contains(&asked) {
-                text = conceal::only(packet.clone(), asked).render(it.form);
+                packet = conceal::only(packet, asked);
+                text = packet.render(it.form);
             } else {
                 let sources = view.packet_sources(who, recipe).0;
                 let by = kept.created_by.as_str();
@@ -170,7 +171,6 @@ impl Model {
             packet,
             form: it.form,
             text,
-            is_part: it.layer.is_some(),
             newest,
             layer,
             stale,
