@@ -1,6 +1,6 @@
 //! Lines: the start of a line before its first word, and the lines that are code or quotations.
 
-use crate::count::narrow;
+use crate::{count::narrow, text::char_at};
 
 /// The start of a line, taken apart.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -144,21 +144,22 @@ fn fence(line: &str) -> Option<(char, usize, bool)> {
 
 /// Returns the ends of the sentences of `text`, in bytes.
 pub(crate) fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
-    let mut chars = text.char_indices();
+    let mut places = 0..text.len();
     let mut is_done = text.is_empty();
     std::iter::from_fn(move || {
         if is_done {
             return None;
         }
-        while let Some((at, c)) = chars.next() {
-            let rest = chars.as_str();
+        for at in places.by_ref() {
+            let Some(c) = char_at(text, at) else { continue };
+            let end = at.saturating_add(c.len_utf8());
             let ends = match c {
-                '.' | '!' | '?' => rest.starts_with(char::is_whitespace),
-                '。' | '！' | '？' | '؟' => !rest.is_empty(),
+                '.' | '!' | '?' => char_at(text, end).is_some_and(char::is_whitespace),
+                '。' | '！' | '？' | '؟' => end < text.len(),
                 _ => false,
             };
             if ends {
-                return Some(at.saturating_add(c.len_utf8()));
+                return Some(end);
             }
         }
         is_done = true;

@@ -1,6 +1,7 @@
 //! The table of phrases by which facts are found, and how a line is compared with it.
 
 use super::fact::{Class, Severity};
+use crate::text::char_at;
 
 /// Labels: the text before a colon at the start of a line or sentence.
 const LABELS: &[(Class, &[&str])] = &[
@@ -262,7 +263,8 @@ impl<'a> Sentence<'a> {
     pub(super) fn new(lower: &'a str) -> Self {
         let mut starts = Vec::new();
         let (mut is_within, mut is_url) = (false, false);
-        for (start, c) in lower.char_indices() {
+        for start in 0..lower.len() {
+            let Some(c) = char_at(lower, start) else { continue };
             let is_word = c.is_alphanumeric() || matches!(c, '_' | '\'');
             let begins_url = c == ':' && lower.get(start..).is_some_and(|it| it.starts_with("://"));
             is_url = (is_url || begins_url) && !c.is_whitespace();

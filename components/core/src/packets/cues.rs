@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use crate::text::lower;
+use crate::text::{char_at, lower};
 
 /// A sentence in lower case, and where its words start: a phrase is looked for there.
 #[derive(Debug, Clone)]
@@ -21,7 +21,8 @@ impl Lower {
         let text = lower(sentence);
         let mut starts = Vec::new();
         let mut is_within = false;
-        for (start, c) in text.char_indices() {
+        for start in 0..text.len() {
+            let Some(c) = char_at(&text, start) else { continue };
             let is_inner = is_word(c);
             if is_inner && !is_within {
                 starts.push(start);
@@ -63,7 +64,11 @@ impl Phrases {
     /// Returns the length of the longest phrase that a text starts with, or 0.
     fn at(&self, text: &str) -> usize {
         let phrases = self.by_initial.get(initial(text));
-        let found = phrases.into_iter().flatten().filter(|it| opens_with(text, it));
+        let second = text.as_bytes().get(1);
+        // Most phrases differ in the second letter.
+        let may_open = |it: &&&str| it.as_bytes().get(1).is_none_or(|it| Some(it) == second);
+        let found = phrases.into_iter().flatten().filter(may_open);
+        let found = found.filter(|it| opens_with(text, it));
         found.map(|it| it.len()).max().unwrap_or(0)
     }
 
@@ -157,6 +162,8 @@ const OWN_CHOICES_LIST: &str = "i went with, i picked, i chose, i'm using, i use
 /// Phrases that take back the statement just before.
 const RETRACTIONS_LIST: &str = "hmm no, hm no, no wait, actually no, oh wait, wait no, on second thought, \
     scratch that, correction, or rather, ah no, oh no, sorry no, no sorry, well no";
+/// More characters than such a phrase has.
+const RETRACTION_CHARS: usize = 24;
 /// Phrases that ask for an action.
 const REQUESTS_LIST: &str = "could you, can you, would you, will you, please";
 /// Phrases that refer to something before.
@@ -296,8 +303,9 @@ pub(super) fn tells_choice(lower: &Lower) -> bool {
 
 /// Returns true if a sentence takes back the statement just before: `Hmm, no, the owner.`
 pub(super) fn retracts(lower: &Lower) -> bool {
-    // `Hmm, no, …` and `Hmm no …`
-    let plain = lower.text.replace([',', '.', '…'], "");
+    // `Hmm, no, …` and `Hmm no …`. No phrase is longer.
+    let plain = lower.text.chars().filter(|it| !matches!(it, ',' | '.' | '…'));
+    let plain: String = plain.take(RETRACTION_CHARS).collect();
     RETRACTIONS.at(&plain) > 0
 }
 

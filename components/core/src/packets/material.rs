@@ -6,7 +6,9 @@ use super::{
     statement::{Origin, Source, Statement},
     talk,
 };
-use crate::{count::widen, digest::sha256, item::Authority, participant::Participant};
+use crate::{
+    count::widen, digest::sha256, item::Authority, participant::Participant, text::find_any,
+};
 
 /// The longest summary of a file, in characters.
 const SUMMARY_CHARS_MAX: usize = 160;
@@ -80,8 +82,8 @@ const REASONS: [&str; 7] =
 
 /// Splits a statement at its reason.
 pub(crate) fn with_reason(text: &str) -> (&str, Option<&str>) {
-    let found = REASONS.iter().filter_map(|it| text.find(it).map(|at| (at, it.len())));
-    let Some((at, length)) = found.min() else { return (text, None) };
+    let Some((at, nth)) = find_any(text, &REASONS, 0) else { return (text, None) };
+    let length = REASONS.get(nth).map_or(0, |it| it.len());
     let choice = text.get(..at).unwrap_or(text).trim_end_matches([',', ';', ' ']);
     // `so that` and `in order to` belong to the reason's sentence.
     let start = at.saturating_add(length);

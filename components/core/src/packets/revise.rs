@@ -14,7 +14,10 @@ use super::{
 use crate::{
     extract::claim::{Token, TokenKind, names_same, tokens},
     order::sorted,
-    text::words::{Reader, Word},
+    text::{
+        find_any,
+        words::{Reader, Word},
+    },
 };
 
 /// The most earlier statements that a statement is compared with.
@@ -57,8 +60,8 @@ pub(super) struct Said {
     corrects: bool,
     /// True if it is an answer, with its question.
     is_answer: bool,
-    /// The tokens of its text.
-    tokens: Vec<Token>,
+    /// The tokens of its text; none if they are not read yet.
+    pub(super) tokens: Vec<Token>,
     words: Vec<Word>,
     /// Words after a number: units name no subject.
     units: Vec<Word>,
@@ -140,7 +143,9 @@ impl Said {
             self.left = read.into_iter().filter(|it| it.stem != 0).collect();
         }
         let mut is_unit = false;
-        self.tokens = tokens(reader, &text);
+        if self.tokens.is_empty() {
+            self.tokens = tokens(reader, &text);
+        }
         for token in &self.tokens {
             let is_left = self.left.iter().any(|it| it.form == token.form);
             let (is_word, stem) = (token.kind == TokenKind::Word && token.stem != 0, token.stem);
@@ -278,8 +283,11 @@ fn replaced_values(
     if !left.is_empty() {
         return left;
     }
+    if earlier.values.is_empty() {
+        return Vec::new();
+    }
     let shared = later.words.iter().filter(|it| earlier.words.contains(it)).count();
-    if earlier.values.is_empty() || shared == 0 && !later.corrects {
+    if shared == 0 && !later.corrects {
         return Vec::new();
     }
     let is_unit = |it: &&Word| later.units.contains(it) || earlier.units.contains(it);
@@ -373,19 +381,18 @@ fn is_numeral(token: &Token) -> bool {
 /// Returns the place of what a sentence in lower case says that it leaves: `instead of Y`, `rather
 /// than Y`, `no longer Y`, `from Y to`, `not Y`.
 fn left(lower: &str) -> Option<(usize, usize)> {
-    for mark in
-        ["instead of ", "rather than ", "no longer ", ", not ", "replace ", "forget ", "drop "]
-    {
-        if let Some(at) = lower.find(mark) {
-            let from = at.saturating_add(mark.len());
-            let rest = lower.get(from..).unwrap_or_default();
-            let end = [",", ".", ";", " with ", " for ", " because ", " and "]
-                .iter()
-                .filter_map(|it| rest.find(it))
-                .min()
-                .unwrap_or(rest.len());
-            return Some((from, from.saturating_add(end)));
+    const MARKS: [&str; 7] =
+        ["instead of ", "rather than ", "no longer ", ", not ", "replace ", "forget ", "drop "];
+    const ENDS: [&str; 7] = [",", ".", ";", " with ", " for ", " because ", " and "];
+    let mut first: Option<(usize, usize)> = None;
+    let mut start = 0;
+    while let Some((at, nth)) = find_any(lower, &MARKS, start) {
+        if first.is_none_or(|it| nth < it.1) {
+            first = Some((at, nth));
         }
+        start = at.saturating_add(1);
     }
-    None
+    let (at, nth) = first?;
+    let from = at.saturating_add(MARKS.get(nth)?.len());
+    Some((from, find_any(lower, &ENDS, from).map_or(lower.len(), |it| it.0)))
 }

@@ -62,16 +62,16 @@ pub(super) fn read(task: &str, items: &[Item]) -> Vec<Statement> {
     words.retain(|it| !generic.contains(it));
     let mut reading = Reading {
         items,
+        messages: &messages,
         facts: Facts::new(&facts),
         topics: Topics::read(task, items, &messages),
         found: Vec::new(),
         reader,
         generic,
         task: words,
-        last_of_model: None,
     };
     for nth in 0..messages.len() {
-        reading.message(&messages, nth);
+        reading.message(nth);
     }
     reading.found.retain(|it| it.is_live);
     let mut found = reading.found;
@@ -134,6 +134,7 @@ struct Place {
 /// A conversation that is being read.
 struct Reading<'a> {
     items: &'a [Item],
+    messages: &'a [Message<'a>],
     facts: Facts<'a>,
     topics: Topics,
     found: Vec<Said>,
@@ -142,24 +143,27 @@ struct Reading<'a> {
     generic: Vec<Word>,
     /// The words of the task.
     task: Vec<Word>,
-    /// The last message of a model, and its sentences.
-    last_of_model: Option<(usize, Vec<String>)>,
 }
 
-impl Reading<'_> {
-    fn message(&mut self, messages: &[Message<'_>], nth: usize) {
-        let Some(message) = messages.get(nth) else { return };
+impl<'a> Reading<'a> {
+    fn message(&mut self, nth: usize) {
+        let Some(message) = self.messages.get(nth) else { return };
         match message.speaker {
-            Speaker::User => self.of_user(messages, nth),
+            Speaker::User => self.of_user(nth),
             _ => self.of_model(message, nth),
         }
     }
 
+    /// Returns the message before the one at `nth`, if a model wrote it.
+    fn of_model_before(&self, nth: usize) -> Option<&'a Message<'a>> {
+        let before = nth.checked_sub(1).and_then(|it| self.messages.get(it));
+        before.filter(|it| it.speaker == Speaker::Model)
+    }
+
     /// Reads a message of a person.
-    fn of_user(&mut self, messages: &[Message<'_>], nth: usize) {
-        let Some(message) = messages.get(nth) else { return };
-        let before = nth.checked_sub(1).and_then(|it| messages.get(it));
-        let before = before.filter(|it| it.speaker == Speaker::Model);
+    fn of_user(&mut self, nth: usize) {
+        let Some(message) = self.messages.get(nth) else { return };
+        let before = self.of_model_before(nth);
         let opening = answer(message);
         let mut first = 0;
         if let Some(before) = before {
@@ -284,7 +288,11 @@ impl Reading<'_> {
             known.is_agreed = true;
             weigh(&mut it, lower, &read, known);
         }
+        let (is_whole, count) = (it.text == sentence.text, self.found.len());
         self.push(it, message);
+        if let Some(said) = self.found.get_mut(count).filter(|_| is_whole) {
+            said.tokens = read;
+        }
     }
 
     /// Replaces the last statement of the message, with the question it answers. Returns false if
@@ -322,28 +330,26 @@ impl Reading<'_> {
         let read = tokens(&mut self.reader, &["- ", &it.text].concat());
         let values: Vec<String> =
             read.into_iter().filter(|it| it.stem != 0).map(|it| it.form).collect();
-        let last = self.last_of_model.as_ref().filter(|it| it.0.saturating_add(1) == nth);
-        let Some((_, sentences)) = last else { return };
-        let has_value = |text: &&String| {
-            let lower = text.to_lowercase();
+        let Some(message) = self.of_model_before(nth) else { return };
+        let has_value = |it: &&Sentence<'_>| {
+            let lower = it.text.to_lowercase();
             values.iter().any(|it| lower.contains(it.as_str()))
         };
-        if let Some(before) = sentences.iter().rfind(has_value) {
-            it.text = format!("{before} — {}", it.text);
+        if let Some(before) = message.sentences.iter().rfind(has_value) {
+            it.text = format!("{} — {}", before.text, it.text);
         }
     }
 
     /// Puts what a sentence such as `Keep those three.` points at before it: the last sentence of the
     /// message before that names something.
     fn point(&mut self, it: &mut Statement, nth: usize) {
-        let last = self.last_of_model.as_ref().filter(|it| it.0.saturating_add(1) == nth);
-        let Some((_, sentences)) = last else { return };
+        let Some(message) = self.of_model_before(nth) else { return };
         let reader = &mut self.reader;
         let mut names =
-            |text: &&String| tokens(reader, text).iter().any(|it| it.kind == TokenKind::Hard);
-        let told = sentences.iter().filter(|it| !ends_as_question(it));
-        if let Some(before) = told.rev().find(|it| names(it)) {
-            it.text = format!("{before} — {}", it.text);
+            |text: &str| tokens(reader, text).iter().any(|it| it.kind == TokenKind::Hard);
+        let told = message.sentences.iter().filter(|it| !ends_as_question(it.text));
+        if let Some(before) = told.rev().find(|it| names(it.text)) {
+            it.text = format!("{} — {}", before.text, it.text);
         }
     }
 
@@ -474,8 +480,6 @@ impl Reading<'_> {
 
     /// Reads a message of a model: labelled facts, marked sentences, and the choices it reports.
     fn of_model(&mut self, message: &Message<'_>, nth: usize) {
-        let texts = message.sentences.iter().map(|it| it.text.to_owned()).collect();
-        self.last_of_model = Some((nth, texts));
         if starts_aside(message) {
             return;
         }

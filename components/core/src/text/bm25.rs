@@ -13,6 +13,9 @@ use super::words::{Reader, Word};
 pub(super) const ONE: u64 = 1 << BITS;
 const BITS: u32 = 16;
 
+/// About how many bytes a word takes in a text, with what is around it.
+pub(super) const WORD_BYTES: usize = 6;
+
 /// A count above this changes a score by less than 1 %.
 const COUNT_MAX: u64 = 255;
 
@@ -41,7 +44,7 @@ struct Text {
 pub(super) struct Terms {
     words: Vec<Word>,
     /// One bit for the first digits of each word, to skip most other words of a text at once.
-    filter: [u64; 16],
+    filter: [u64; 64],
 }
 
 /// A place where a word occurs, and how often.
@@ -54,7 +57,7 @@ struct Place {
 impl Terms {
     /// Takes words that are sorted and different.
     pub(super) fn new(words: Vec<Word>) -> Self {
-        let mut filter = [0; 16];
+        let mut filter = [0; 64];
         for (index, bit) in words.iter().map(|it| bit(*it)) {
             if let Some(bits) = filter.get_mut(index) {
                 *bits |= bit;
@@ -77,10 +80,15 @@ impl Terms {
 
 /// Returns where a filter has the bit of `word`.
 fn bit(word: Word) -> (usize, u64) {
-    (usize::from(word.to_be_bytes()[0] & 15), 1 << (word & 63))
+    (usize::from(word.to_be_bytes()[0] & 63), 1 << (word & 63))
 }
 
 impl Corpus {
+    /// Creates a corpus for texts of so many bytes together, with room for their words.
+    pub(super) fn with_bytes(bytes: usize) -> Self {
+        Self { words: Vec::with_capacity(bytes / WORD_BYTES), ..Self::default() }
+    }
+
     /// Adds a text. A group is numbered from 0 in the order of addition.
     pub(super) fn push(&mut self, text: &str, group: Option<usize>) {
         let start = self.words.len();

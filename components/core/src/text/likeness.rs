@@ -10,7 +10,12 @@
 //! of texts above the threshold always shares one (the prefix filter of Chaudhuri, Ganti and
 //! Kaushik, 2006), so only a text with more such rivals may miss its like.
 
-use super::{Score, bm25::number, normal, words::DIGEST_OF_NOTHING};
+use super::{
+    Score,
+    bm25::{WORD_BYTES, number},
+    normal,
+    words::DIGEST_OF_NOTHING,
+};
 
 /// The most other texts that a text is compared with.
 pub const COMPARED_MAX: usize = 32;
@@ -44,7 +49,8 @@ pub fn likeness(a: &str, b: &str) -> Score {
 /// Returns for each text the place of the text that it repeats, if any. The last of texts that
 /// repeat each other is the one that the others repeat; it repeats none.
 pub fn repetitions(texts: &[&str]) -> Vec<Option<usize>> {
-    let mut pairs = Pairs::default();
+    let bytes = texts.iter().map(|it| it.len()).fold(0, usize::saturating_add);
+    let mut pairs = Pairs { all: Vec::with_capacity(bytes / WORD_BYTES), texts: Vec::new() };
     for text in texts {
         pairs.push(text);
     }

@@ -54,6 +54,42 @@ pub(crate) fn ends_as_question(text: &str) -> bool {
     text.trim_end().ends_with(['?', '？', '؟'])
 }
 
+/// Returns the character that starts at a byte, if one does. Most are ASCII, for which this is faster
+/// than to decode all characters before.
+#[inline]
+pub(crate) fn char_at(text: &str, place: usize) -> Option<char> {
+    let byte = *text.as_bytes().get(place)?;
+    if byte.is_ascii() { Some(char::from(byte)) } else { decoded_at(text, place) }
+}
+
+#[inline(never)]
+fn decoded_at(text: &str, place: usize) -> Option<char> {
+    text.get(place..)?.chars().next()
+}
+
+/// Returns the first place from `start` on where one of `phrases` begins, and the number of the phrase.
+/// It reads the text once, not once for each phrase.
+pub(crate) fn find_any(text: &str, phrases: &[&str], start: usize) -> Option<(usize, usize)> {
+    let bit = |byte: u8| 1_u64 << (byte & 63);
+    let first = |it: &&str| it.bytes().next().map_or(0, bit);
+    let initials = phrases.iter().map(first).fold(0, |all, it| all | it);
+    let mut rest = text.as_bytes().get(start..)?;
+    while let [byte, after @ ..] = rest {
+        let begins = |it: &&str| match it.as_bytes() {
+            [one] => one == byte,
+            // Most phrases differ in the second letter.
+            [_, second, ..] => after.first() == Some(second) && rest.starts_with(it.as_bytes()),
+            [] => false,
+        };
+        let may_begin = initials & bit(*byte) != 0;
+        if let Some(nth) = phrases.iter().position(|it| may_begin && begins(it)) {
+            return Some((text.len().saturating_sub(rest.len()), nth));
+        }
+        rest = after;
+    }
+    None
+}
+
 /// Returns a text in lower case, with plain apostrophes.
 pub(crate) fn lower(text: &str) -> String {
     if text.is_ascii() {

@@ -4,6 +4,7 @@
 //! Unlike the words of `words`, it keeps every word and sign, because `-5` does not repeat `5`.
 
 use super::{
+    char_at,
     fold::{Class, class, fold},
     words::{DIGEST_OF_NOTHING, digest_with},
 };
@@ -11,26 +12,31 @@ use super::{
 /// Passes the tokens of `text` to `push`, as digests: words, single characters of scripts without
 /// spaces, and single signs.
 pub(super) fn tokens(text: &str, mut push: impl FnMut(u64)) {
+    let bytes = text.as_bytes();
     let mut word = None;
-    let mut rest = text;
-    loop {
+    let mut at: usize = 0;
+    while let Some(byte) = bytes.get(at).copied() {
+        if word.is_none() && byte.is_ascii_digit() {
+            let length = timestamp(bytes.get(at..).unwrap_or_default());
+            if length > 0 {
+                at = at.saturating_add(length);
+                continue;
+            }
+        }
         // Most characters are ASCII letters: a run of them is read at once.
-        let bytes = rest.as_bytes();
-        let length = if word.is_none() { timestamp(bytes) } else { 0 };
-        if let Some(after) = rest.get(length..).filter(|_| length > 0) {
-            rest = after;
+        if byte.is_ascii_alphanumeric() {
+            let mut digest = word.unwrap_or(DIGEST_OF_NOTHING);
+            let mut letter = byte;
+            while letter.is_ascii_alphanumeric() {
+                digest = digest_with(digest, letter.to_ascii_lowercase());
+                at = at.saturating_add(1);
+                letter = bytes.get(at).copied().unwrap_or(0);
+            }
+            word = Some(digest);
             continue;
         }
-        let length = bytes.iter().take_while(|it| it.is_ascii_alphanumeric()).count();
-        if let Some((run, after)) = rest.split_at_checked(length).filter(|_| length > 0) {
-            let lower = run.bytes().map(|it| it.to_ascii_lowercase());
-            word = Some(lower.fold(word.unwrap_or(DIGEST_OF_NOTHING), digest_with));
-            rest = after;
-            continue;
-        }
-        let mut chars = rest.chars();
-        let Some(c) = chars.next() else { break };
-        rest = chars.as_str();
+        let Some(c) = char_at(text, at) else { break };
+        at = at.saturating_add(c.len_utf8());
         let class = if c.is_ascii() { Class::Break } else { class(c) };
         match class {
             Class::Letter => word = Some(with(word.unwrap_or(DIGEST_OF_NOTHING), c)),

@@ -46,7 +46,8 @@ impl<'a> Candidate<'a> {
 /// ```
 pub fn relevance(task: &str, candidates: &[Candidate<'_>]) -> Vec<Score> {
     let order = in_groups(candidates);
-    let mut corpus = Corpus::default();
+    let bytes = candidates.iter().map(|it| it.text.len()).fold(0, usize::saturating_add);
+    let mut corpus = Corpus::with_bytes(bytes);
     let mut group = None;
     let mut number: usize = 0;
     let is_question = ends_as_question(task);

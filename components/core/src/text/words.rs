@@ -57,6 +57,8 @@ pub struct Reader {
     missed: usize,
     part: Buffer,
     whole: Buffer,
+    /// The words of the last text of [`Reader::last`].
+    words: Vec<Word>,
 }
 
 /// The folded form of a word.
@@ -90,7 +92,8 @@ struct State {
 impl Default for Reader {
     fn default() -> Self {
         let known = vec![(0, 0); SLOTS_FEW];
-        Self { known, missed: 0, part: Buffer::default(), whole: Buffer::default() }
+        let (part, whole) = (Buffer::default(), Buffer::default());
+        Self { known, missed: 0, part, whole, words: Vec::new() }
     }
 }
 
@@ -102,11 +105,25 @@ impl Reader {
         loop {
             // Most characters are lower-case ASCII letters: a run of them is read at once.
             let is_plain = |it: &u8| it.is_ascii_lowercase() || it.is_ascii_digit();
-            let length = chars.as_str().bytes().take_while(is_plain).count();
+            let mut length: usize = 0;
+            let mut digest = DIGEST_OF_NOTHING;
+            for byte in chars.as_str().bytes().take_while(is_plain) {
+                digest = digest_with(digest, byte);
+                length = length.saturating_add(1);
+            }
             if let Some((run, after)) =
                 chars.as_str().split_at_checked(length).filter(|_| length > 0)
             {
                 end_pairs(&mut state, words);
+                // Most runs are a whole word: nothing is kept for what may follow.
+                let is_alone = self.part.length == 0 && state.parts == 0;
+                if is_alone && after.bytes().next().is_none_or(ends_word) {
+                    state.is_lower = false;
+                    words.extend(self.look_up(digest, run.as_bytes(), length));
+                    chars = after.chars();
+                    chars.next();
+                    continue;
+                }
                 state.is_lower = true;
                 self.part.push_plain(run.as_bytes());
                 chars = after.chars();
@@ -150,6 +167,16 @@ impl Reader {
         self.end_word(&mut state, words);
     }
 
+    /// Returns the last word of `text`.
+    pub(crate) fn last(&mut self, text: &str) -> Option<Word> {
+        let mut words = std::mem::take(&mut self.words);
+        words.clear();
+        self.read(text, &mut words);
+        let last = words.last().copied();
+        self.words = words;
+        last
+    }
+
     /// Returns the different words of `text`, sorted by digest.
     pub fn distinct(&mut self, text: &str) -> Vec<Word> {
         let mut words = Vec::new();
@@ -174,35 +201,44 @@ impl Reader {
     }
 
     /// Returns the word that the current part or whole is a form of, or `None` for a stop word.
-    fn look_up(&mut self, of: Of) -> Option<Word> {
+    fn look_up_form(&mut self, of: Of) -> Option<Word> {
         let form = match of {
             Of::Part => &mut self.part,
             Of::Whole => &mut self.whole,
         };
-        let digest = form.digest.max(1);
-        if form.length > STEM_BYTES_MAX {
+        let (digest, length) = (form.digest, form.length);
+        let bytes = std::mem::take(&mut form.bytes);
+        let word = self.look_up(digest, &bytes, length);
+        match of {
+            Of::Part => self.part.bytes = bytes,
+            Of::Whole => self.whole.bytes = bytes,
+        }
+        word
+    }
+
+    /// Returns the word that a form is of, or `None` for a stop word. `bytes` are its first.
+    fn look_up(&mut self, digest: u64, bytes: &[u8], length: usize) -> Option<Word> {
+        let digest = digest.max(1);
+        if length > STEM_BYTES_MAX {
             return Some(digest);
         }
         if self.missed == SLOTS_FEW && self.known.len() == SLOTS_FEW {
             self.known = vec![(0, 0); SLOTS_MANY];
         }
-        let mask = u64::try_from(self.known.len().saturating_sub(1)).unwrap_or_default();
-        let slot = usize::try_from((digest ^ (digest >> 32)) & mask).unwrap_or_default();
-        let slot = self.known.get_mut(slot)?;
-        if slot.0 != digest {
-            self.missed = self.missed.saturating_add(1);
-            let irregular = FORMS.binary_search_by(|(it, _)| it.cmp(&digest));
-            let irregular = irregular.ok().and_then(|place| FORMS.get(place));
-            let word = irregular.map_or_else(
-                || {
-                    stem(&mut form.bytes);
-                    digest_of(form.bytes.iter().copied())
-                },
-                |(_, word)| *word,
-            );
-            *slot = (digest, word);
+        // Each form has two slots, so that two frequent forms seldom displace each other.
+        let mask = u64::try_from(self.known.len().saturating_sub(2)).unwrap_or_default();
+        let slot = usize::try_from((digest ^ (digest >> 32)) & mask & !1).unwrap_or_default();
+        let [first, second, ..] = self.known.get_mut(slot..)? else { return None };
+        let mut word = first.1;
+        if first.0 != digest {
+            word = second.1;
+            if second.0 != digest {
+                self.missed = self.missed.saturating_add(1);
+                word = stemmed(digest, bytes);
+            }
+            *second = std::mem::replace(first, (digest, word));
         }
-        (slot.1 != 0).then_some(slot.1)
+        (word != 0).then_some(word)
     }
 
     /// Ends a part of a word.
@@ -210,7 +246,7 @@ impl Reader {
         if self.part.length > 0 {
             state.parts = state.parts.saturating_add(1);
             self.whole.append(&self.part);
-            words.extend(self.look_up(Of::Part));
+            words.extend(self.look_up_form(Of::Part));
         }
         state.is_lower = false;
         self.part.clear();
@@ -222,11 +258,11 @@ impl Reader {
             return;
         }
         if state.parts == 0 {
-            words.extend(self.look_up(Of::Part));
+            words.extend(self.look_up_form(Of::Part));
         } else {
             self.end_part(state, words);
             if state.parts > 1 {
-                words.extend(self.look_up(Of::Whole));
+                words.extend(self.look_up_form(Of::Whole));
             }
         }
         state.parts = 0;
@@ -244,6 +280,25 @@ fn end_pairs(state: &mut State, words: &mut Vec<Word>) {
         words.push(digest_of_chars(&[last]));
     }
     state.is_paired = false;
+}
+
+/// Returns true for a byte that ends a word whatever follows.
+fn ends_word(byte: u8) -> bool {
+    byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"_./-'".contains(&byte)
+}
+
+/// Returns the word of a form that is short enough for one; 0 for a stop word.
+fn stemmed(digest: u64, bytes: &[u8]) -> Word {
+    let irregular = FORMS.binary_search_by(|(it, _)| it.cmp(&digest)).ok();
+    let irregular = irregular.and_then(|place| FORMS.get(place));
+    irregular.map_or_else(
+        || {
+            let mut form = bytes.to_vec();
+            stem(&mut form);
+            digest_of(form.into_iter())
+        },
+        |(_, word)| *word,
+    )
 }
 
 /// Returns the class of an ASCII character.
@@ -279,7 +334,8 @@ pub(super) fn digest_with(digest: u64, byte: u8) -> u64 {
     (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
 }
 
-fn digest_of(bytes: impl Iterator<Item = u8>) -> Word {
+/// Returns the digest of a word.
+pub(crate) fn digest_of(bytes: impl Iterator<Item = u8>) -> Word {
     bytes.fold(DIGEST_OF_NOTHING, digest_with).max(1)
 }
 
