@@ -113,7 +113,7 @@ fn write_number(it: &Number, text: &mut String) {
 /// A JSON document that is written in canonical form.
 ///
 /// The caller names the members of an object in the order of their names, and opens and closes each
-/// bracket.
+/// bracket. Names are plain: they have no sign that must be escaped.
 #[derive(Debug, Default)]
 pub(crate) struct Writer(String);
 
@@ -158,11 +158,17 @@ impl Writer {
         self.push(value);
     }
 
+    /// Writes a string as a member with any name.
+    pub(crate) fn named(&mut self, name: &str, value: &str) {
+        self.item(name);
+        self.0.push(':');
+        self.push(value);
+    }
+
     /// Writes a number of at most 2^53 as a member.
     pub(crate) fn number(&mut self, name: &str, value: u64) {
         self.name(name);
-        // Writing to a string does not fail.
-        let _ = write!(self.0, "{value}");
+        self.0.push_str(&value.to_string());
     }
 
     /// Writes a number of ten thousandths as a member.
@@ -186,12 +192,13 @@ impl Writer {
 
     fn name(&mut self, name: &str) {
         self.separate();
-        self.push(name);
-        self.0.push(':');
+        self.0.push('"');
+        self.0.push_str(name);
+        self.0.push_str("\":");
     }
 
     fn separate(&mut self) {
-        if !self.0.is_empty() && !self.0.ends_with(['{', '[']) {
+        if !matches!(self.0.as_bytes().last(), None | Some(b'{' | b'[')) {
             self.0.push(',');
         }
     }

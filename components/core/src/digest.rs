@@ -18,10 +18,13 @@ pub(crate) fn is_sha256(text: &str) -> bool {
 }
 
 fn hex_text(digest: &[u8]) -> String {
-    let nibbles = digest.iter().flat_map(|it| [it >> 4, it & 15]);
-    let digits = nibbles.filter_map(|it| char::from_digit(it.into(), 16));
-    let mut text = "sha256:".to_owned();
+    let digit = |it: u8| if it < 10 { b'0' | it } else { (b'a' - 10).wrapping_add(it) };
+    let mut text = b"sha256:".to_vec();
     text.reserve(64);
-    text.extend(digits);
-    text
+    for byte in digest {
+        for nibble in [byte >> 4, byte & 15] {
+            text.push(digit(nibble));
+        }
+    }
+    String::from_utf8(text).unwrap_or_default()
 }

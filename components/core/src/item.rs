@@ -9,7 +9,7 @@
 mod kinds;
 pub(crate) mod units;
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use crate::{
     Error,
@@ -237,20 +237,24 @@ impl Item {
 }
 
 /// Returns the items of one request with their tokens: `count` counts the text of those at the
-/// places `uncounted`.
+/// places `uncounted`. Mostly they have as many already, and are not copied.
 ///
 /// # Errors
 ///
 /// Those of `count`.
-pub(crate) fn counted(
-    items: &[Item],
+pub(crate) fn counted<'a>(
+    items: &'a [Item],
     uncounted: &[usize],
     count: &dyn Fn(&str) -> Result<Tokens, Error>,
-) -> Result<Vec<Item>, Error> {
-    let mut items = items.to_vec();
+) -> Result<Cow<'a, [Item]>, Error> {
+    let mut items = Cow::Borrowed(items);
     for place in uncounted {
-        if let Some(item) = items.get_mut(*place) {
-            item.tokens = count(item.text().unwrap_or_default())?;
+        let Some(item) = items.get(*place) else { continue };
+        let tokens = count(item.text().unwrap_or_default())?;
+        if item.tokens != tokens
+            && let Some(item) = items.to_mut().get_mut(*place)
+        {
+            item.tokens = tokens;
         }
     }
     Ok(items)

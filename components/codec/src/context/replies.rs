@@ -336,14 +336,17 @@ pub(crate) fn encode_window(it: &PlannedWindow, revision: u64) -> Vec<u8> {
     to_vec(&window(it, revision))
 }
 
-/// Serializes an assembled context.
+/// Serializes an assembled context. The envelope is put in as it is: the core has just written it, and
+/// to check its syntax takes longer than to write it.
 pub(crate) fn encode_assembled(it: &Assembled, revision: u64) -> Vec<u8> {
-    to_vec(&AssembleReply {
-        id: it.id.map(|it| it.to_string()),
-        text: &it.text,
-        envelope: Envelope(&it.envelope),
-        revision,
-    })
+    let id = it.id.map(|it| it.to_string());
+    let envelope = Envelope("null");
+    let mut reply = to_vec(&AssembleReply { id, text: &it.text, envelope, revision });
+    let end = format!(",\"revision\":{revision}}}");
+    reply.truncate(reply.len().saturating_sub("null".len()).saturating_sub(end.len()));
+    reply.extend_from_slice(it.envelope.as_bytes());
+    reply.extend_from_slice(end.as_bytes());
+    reply
 }
 
 fn evidence(it: &EnvelopeRead, revision: u64) -> EvidenceReply<'_> {

@@ -49,6 +49,7 @@ impl CompactItems {
         match compact(&request, &|text| count(text))? {
             Outcome::Compacted(compaction) => {
                 let is_dry_run = self.is_dry_run;
+                let items = items.into_owned();
                 Ok(Reply::Compacted { compaction, items, is_dry_run, envelope: None })
             }
             Outcome::Unreachable { target, needed } => {

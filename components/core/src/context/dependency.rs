@@ -33,6 +33,10 @@ enum Dependents {
 /// Returns the strongest relation of each item, in the order of `items`. It visits every dependency
 /// twice. Unknown ids are ignored, and circles do no harm.
 pub fn dependencies(items: &[Item]) -> Vec<Dependency> {
+    let mut relations = vec![Dependency::None; items.len()];
+    if items.iter().all(|it| it.depends_on.is_empty()) {
+        return relations;
+    }
     let places: BTreeMap<&str, usize> =
         map(items.iter().enumerate().map(|(place, it)| (it.id.as_str(), place)));
     let place_of = |id: &String| places.get(id.as_str()).copied();
@@ -50,7 +54,6 @@ pub fn dependencies(items: &[Item]) -> Vec<Dependency> {
         }
     }
 
-    let mut relations = vec![Dependency::None; items.len()];
     let mut relate = |place: usize, relation: Dependency| {
         if let Some(known) = relations.get_mut(place) {
             *known = relation.max(*known);

@@ -11,8 +11,8 @@ const NAME_CHARS_MIN: usize = 3;
 const UNSPACED: char = '\u{2e80}';
 /// A word that marks unfinished work.
 const TODO: &str = "TODO";
-/// The beginnings of an issue's id.
-const ISSUES: [&str; 2] = ["BUG-", "ISSUE-"];
+/// The beginnings of an issue's id, with their first letters.
+const ISSUES: [(char, &str); 2] = [('B', "BUG-"), ('I', "ISSUE-")];
 
 /// A task, prepared to look for names in it.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +49,14 @@ pub fn has_open_issue(text: &str) -> bool {
     let begins = |before: &str, _: &str, after: &str| {
         !ends_in_word(before) && after.starts_with(char::is_alphanumeric)
     };
-    has(text, TODO, is_whole) || ISSUES.into_iter().any(|it| has(text, it, begins))
+    // A search for the first letter is several times as fast as one for the whole.
+    let marks = |first: char, name: &str, is_one: &dyn Fn(&str, &str, &str) -> bool| {
+        text.match_indices(first).any(|(at, _)| {
+            let (before, rest) = text.split_at_checked(at).unwrap_or_default();
+            rest.strip_prefix(name).is_some_and(|after| is_one(before, name, after))
+        })
+    };
+    marks('T', TODO, &is_whole) || ISSUES.into_iter().any(|(first, it)| marks(first, it, &begins))
 }
 
 /// Returns true if `text` has `name` at a place that `is_one` accepts, by what is before it, the

@@ -1,5 +1,7 @@
 //! The operations of the context pipeline on a session (spec 16).
 
+use std::borrow::Cow;
+
 use super::{Decision, Draft, OpenSession, draft::EventDetails};
 use crate::{
     Error,
@@ -27,15 +29,15 @@ use crate::{
 const ROUND: &str = "round:";
 
 /// The candidates of an assembly: those of the client, then those of the session.
-struct Candidates {
-    items: Vec<Item>,
+struct Candidates<'a> {
+    items: Cow<'a, [Item]>,
     /// The number of candidates that the client sent.
     sent: usize,
     /// The entries whose values the next items are.
     entries: Vec<(Key, Revision)>,
 }
 
-impl Candidates {
+impl Candidates<'_> {
     /// Returns the entry whose value the item at `place` is.
     fn entry(&self, place: usize) -> Option<(Key, Revision)> {
         self.entries.get(place.checked_sub(self.sent)?).cloned()
@@ -140,7 +142,7 @@ impl<B: Bucket> OpenSession<'_, B> {
 
     /// Collects the candidates of an assembly. Redacted entries, and those that the caller may not
     /// read, are left out.
-    fn candidates(&self, it: &AssembleContext) -> Result<Candidates, Error> {
+    fn candidates<'a>(&self, it: &'a AssembleContext) -> Result<Candidates<'a>, Error> {
         let mut items = item::counted(&it.items, &it.uncounted, &|text| self.count(text))?;
         let sent = items.len();
         let mut taken = Vec::new();
@@ -148,7 +150,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             let mut found = self.entries(None)?;
             found.retain(|it| pattern.matches(&it.key) && self.may_read(it) && !it.is_redacted);
             for entry in found {
-                items.push(entries::item(&entry, self.value(&entry)?));
+                items.to_mut().push(entries::item(&entry, self.value(&entry)?));
                 taken.push((entry.key, entry.revision));
             }
         }
@@ -162,7 +164,7 @@ impl<B: Bucket> OpenSession<'_, B> {
                 let mut item = Item::inline(format!("{ROUND}{last}"), kind, text);
                 item.tokens = tokens;
                 item.source.authority = Authority::Model;
-                items.push(item);
+                items.to_mut().push(item);
             }
         }
         if items.len() > sent {

@@ -114,12 +114,12 @@ impl<'a> Frame<'a> {
     fn around(&self, item: &Item) -> (String, String) {
         let rules = self.request.rules;
         let heading = if rules.format == Format::Text { "" } else { "### " };
-        let mut head = format!("{heading}{} ({}", item.id, item.kind.as_str());
-        let _ = write!(head, ", {}", item.source.authority.as_str());
+        let (kind, authority) = (item.kind.as_str(), item.source.authority.as_str());
+        let mut head = [heading, &item.id, " (", kind, ", ", authority, ")\n"].concat();
         let text = match &item.body {
             Body::Text(text) => text,
             Body::Reference { digest } => {
-                let _ = write!(head, ")\nnot here: {}, {digest}\n\n", item.tokens);
+                let _ = write!(head, "not here: {}, {digest}\n\n", item.tokens);
                 return (head, String::new());
             }
         };
@@ -132,8 +132,9 @@ impl<'a> Frame<'a> {
             return (line_head(item), "`\n\n".to_owned());
         }
         let fence = fence::around(text);
-        let _ = write!(head, ")\n{fence}\n");
-        (head, format!("\n{fence}\n\n"))
+        head.push_str(&fence);
+        head.push('\n');
+        (head, ["\n", &fence, "\n\n"].concat())
     }
 
     /// Writes the items in this order, and the task. `sizes` are those of all items.

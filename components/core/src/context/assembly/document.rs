@@ -204,7 +204,7 @@ fn write_source(json: &mut Writer, source: &Source) {
             a.encode_utf16().cmp(b.encode_utf16())
         });
         for (system, id) in ids {
-            json.text(system, id);
+            json.named(system, id);
         }
         json.close('}');
     }

@@ -299,12 +299,16 @@ impl Selection<'_> {
     /// first. The score alone decides if it is asked to.
     fn duplicates(&self, omissions: &[Option<Omission>]) -> Vec<Duplicate> {
         let Request { items, rules, .. } = *self.request;
+        let is_duplicate = |it: &Omission| it.reason == Reason::DuplicateOf;
+        if !omissions.iter().flatten().any(is_duplicate) {
+            return Vec::new();
+        }
         let places: BTreeMap<&str, usize> =
             map(items.iter().enumerate().map(|(place, it)| (it.id.as_str(), place)));
         let members = members(self.units);
         let mut duplicates = Vec::new();
         for (place, omission) in omissions.iter().enumerate() {
-            let omission = omission.as_ref().filter(|it| it.reason == Reason::DuplicateOf);
+            let omission = omission.as_ref().filter(|it| is_duplicate(it));
             let Some(of) = omission.and_then(|it| places.get(it.other.as_deref()?)) else {
                 continue;
             };
