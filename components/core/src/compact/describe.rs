@@ -1,8 +1,7 @@
 //! Describes a selection: the outcome of each item, what remains, and what was lost.
 
 use super::{
-    digest,
-    facts::Facts,
+    facts::{Fact, Facts},
     narrowed,
     request::{
         Compaction, Coverage, Digest, DigestLine, Fate, Flag, Loss, Remainder, Scored, Snapshot,
@@ -91,13 +90,20 @@ pub(super) fn describe(
 /// that says what a line of the digest replaces, and what belongs to its unit. Else the next
 /// compaction would take the earlier value for the later one.
 fn stands_behind(facts: &Facts<'_>, chosen: &Selection<'_>) -> Option<usize> {
+    let again = chosen.digested().into_iter().filter_map(|it| facts.of_group(it));
+    let again = again.filter(|it| it.is_changed_back).map(|it| it.item);
+    // An earlier digest stands where it does for the same reason.
+    let own = chosen.judged.iter().rposition(|it| it.scored.rule == "own_digest");
+    let own = own.filter(|it| chosen.choice(*it) == Choice::Gone);
+    let behind = again.chain(own).max().unwrap_or(0);
     let mut last = None;
     for (place, unit) in chosen.units.iter().enumerate() {
         let is_gone = |it: usize| chosen.choice(it) != Choice::Whole;
         let mut own = facts.of(place).iter();
-        let is_replaced = own.any(|it| it.replaced_in.is_some_and(is_gone));
+        let is_replaced = own.any(|it| it.replaced_in.iter().any(|it| is_gone(*it)));
         let is_divided = last.is_some_and(|it| *unit <= it);
-        if chosen.choice(place) != Choice::Gone && (is_replaced || is_divided) {
+        let is_before = place < behind;
+        if chosen.choice(place) != Choice::Gone && (is_replaced || is_divided || is_before) {
             last = Some(place);
         }
     }
@@ -123,7 +129,7 @@ fn lines(facts: &Facts<'_>, chosen: &Selection<'_>) -> Vec<DigestLine> {
     let facts = chosen.digested().into_iter().filter_map(|it| facts.of_group(it));
     facts
         .map(|fact| DigestLine {
-            section: digest::section(fact.class),
+            section: fact.section(),
             text: fact.text.to_owned(),
             digest: sha256(fact.text),
             source: fact.source.clone(),
@@ -143,7 +149,10 @@ fn snapshot(
     let of = |class: Class| {
         let groups = (0..facts.groups.len()).filter(|it| is_there(*it));
         let found = groups.filter_map(|it| facts.of_group(it));
-        narrow(found.filter(|it| it.class == class && it.holds && !it.is_resolved).count())
+        // What a third party calls a decision is none.
+        let counts = |it: &&Fact<'_>| class == Class::Modification || it.is_required();
+        let found = found.filter(|it| it.class == class && it.holds && !it.is_resolved);
+        narrow(found.filter(counts).count())
     };
     Snapshot {
         tokens: narrowed(tokens),
@@ -159,7 +168,7 @@ fn losses(facts: &Facts<'_>, proofs: &[bool]) -> Vec<Loss> {
     let loss = |class: Class| {
         let (mut before, mut after) = (0_u32, 0_u32);
         for (group, is_there) in proofs.iter().enumerate() {
-            if facts.of_group(group).is_some_and(|it| it.class == class) {
+            if facts.of_group(group).is_some_and(|it| it.class == class && !it.is_settlement) {
                 before = before.saturating_add(1);
                 after = after.saturating_add(u32::from(*is_there));
             }

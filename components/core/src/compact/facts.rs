@@ -8,9 +8,12 @@
 
 use std::collections::BTreeMap;
 
-use super::digest::{self, Line};
+use super::digest::{self, Line, Section};
 use crate::{
-    extract::{Class, Extraction, MODIFICATIONS_KEPT, Severity, Status, holders},
+    extract::{
+        Class, Extraction, MODIFICATIONS_KEPT, Place, Settlement, Severity, Status, holders,
+        is_repeated,
+    },
     item::{Authority, Item, Kind, ListedKind},
 };
 
@@ -36,8 +39,15 @@ pub(super) struct Fact<'a> {
     pub(super) score: u8,
     /// True if it holds: no later fact replaces it.
     pub(super) holds: bool,
-    /// The item of the fact that holds in its place, if its text is another.
-    pub(super) replaced_in: Option<usize>,
+    /// The items that must stay behind it: that of the fact that holds in its place, if its text is
+    /// another, and that of what settled it.
+    pub(super) replaced_in: Vec<usize>,
+    /// True if a fact with another text came after it, even if one with its own text holds now.
+    is_stale: bool,
+    /// True if it holds again after something else did.
+    pub(super) is_changed_back: bool,
+    /// True if it is a sentence that settled issues. The result needs it with the issues only.
+    pub(super) is_settlement: bool,
     /// True if it is an issue that is resolved.
     pub(super) is_resolved: bool,
     /// Where it was said first: an item and a line in it, from 1.
@@ -59,8 +69,16 @@ pub(super) struct Facts<'a> {
     pub(super) all: Vec<Fact<'a>>,
     /// For each group, the place of its first fact in `all`, or of its first one that must be kept.
     pub(super) groups: Vec<usize>,
+    /// For each group, those of the issues that it settled.
+    pub(super) settles: Vec<Vec<usize>>,
+    /// For each group of issues, those of what settled them.
+    pub(super) settled_by: Vec<Vec<usize>>,
     /// For each item, the places of its facts in `all`.
     of_item: Vec<std::ops::Range<usize>>,
+    /// For each extracted fact, its place in `all`, or that of the line of a digest that it is in.
+    extracted: Vec<Option<usize>>,
+    /// For each settlement, the same.
+    settlements: Vec<Option<usize>>,
 }
 
 impl Fact<'_> {
@@ -74,10 +92,15 @@ impl Fact<'_> {
         self.holds && (OPTIONAL..REQUIRED).contains(&self.score)
     }
 
+    /// Returns its section in a digest. What settled an issue stands behind it.
+    pub(super) fn section(&self) -> Section {
+        if self.is_settlement { Section::Issues } else { digest::section(self.class) }
+    }
+
     /// Returns the fact as a line of a digest.
     pub(super) fn line(&self) -> Line<'_> {
         Line {
-            section: digest::section(self.class),
+            section: self.section(),
             text: self.text,
             source: &self.source,
             authority: self.authority,
@@ -90,24 +113,31 @@ impl<'a> Facts<'a> {
     /// Collects the facts of `items`. Of an earlier digest, its lines are the facts.
     pub(super) fn new(items: &'a [Item], extraction: &'a Extraction) -> Self {
         let mut facts = Self::default();
+        facts.extracted.resize(extraction.facts.len(), None);
+        facts.settlements.resize(extraction.settlements.len(), None);
         let holders = holders(&extraction.facts);
-        let mut extracted = extraction.facts.iter().zip(holders).peekable();
+        let mut from = 0;
+        let mut settlement = 0;
         for (place, item) in items.iter().enumerate() {
             let start = facts.all.len();
-            let mut own = Vec::new();
-            while let Some(it) = extracted.next_if(|it| it.0.place.item <= place) {
-                own.push(it);
-            }
+            let is_own = |it: &crate::extract::Fact| it.place.item <= place;
+            let count = extraction.facts.iter().skip(from).take_while(|it| is_own(it)).count();
+            let own = from..from.saturating_add(count);
+            from = own.end;
             if digest::is_own(item) {
-                facts.push_digest(place, item, &own, extraction);
+                facts.push_digest(place, item, (own, settlement), extraction);
             } else {
-                facts.push_extracted(place, item, &own, extraction);
+                let of_item = (own, settlement);
+                settlement = facts.push_extracted(place, item, of_item, (extraction, &holders));
             }
+            settlement = facts.push_settlements(settlement, item, extraction, (place, usize::MAX));
             facts.of_item.push(start..facts.all.len());
         }
         facts.demote_later_goal(items);
         facts.age_modifications();
+        let settled = facts.settled(extraction, &holders);
         facts.group();
+        facts.relate(&settled);
         facts
     }
 
@@ -125,19 +155,32 @@ impl<'a> Facts<'a> {
     fn push_extracted(
         &mut self,
         place: usize,
-        item: &Item,
-        own: &[(&'a crate::extract::Fact, usize)],
-        extraction: &Extraction,
-    ) {
-        for (fact, holder) in own.iter().filter(|it| !it.0.text.is_empty()) {
-            let holder = extraction.facts.get(*holder).filter(|it| it.text != fact.text);
+        item: &'a Item,
+        (own, mut settlement): (std::ops::Range<usize>, usize),
+        (extraction, holders): (&'a Extraction, &[usize]),
+    ) -> usize {
+        for nth in own {
+            let Some(fact) = extraction.facts.get(nth).filter(|it| !it.text.is_empty()) else {
+                continue;
+            };
+            let until = (place, fact.place.start);
+            settlement = self.push_settlements(settlement, item, extraction, until);
+            let holder = holders.get(nth).and_then(|it| extraction.facts.get(*it));
+            let holder = holder.filter(|it| it.text != fact.text);
+            if let Some(it) = self.extracted.get_mut(nth) {
+                *it = Some(self.all.len());
+            }
             self.all.push(Fact {
                 item: place,
                 text: &fact.text,
                 class: fact.class,
                 score: fact.score,
                 holds: holds(fact),
-                replaced_in: holder.map(|it| it.place.item),
+                replaced_in: holder.into_iter().map(|it| it.place.item).collect(),
+                is_stale: is_stale(fact, extraction),
+                // What was fixed before it was found is another issue.
+                is_changed_back: extraction.settled.get(nth).is_some_and(|it| it.1),
+                is_settlement: false,
                 is_resolved: fact.class == Class::Issue && fact.status == Status::Resolved,
                 source: source(&item.id, fact.place.line.saturating_add(1)),
                 authority: fact.authority,
@@ -146,6 +189,55 @@ impl<'a> Facts<'a> {
                 group: 0,
             });
         }
+        settlement
+    }
+
+    /// Adds the sentences that settled issues from the `next` on, up to an item and a byte in it. Returns
+    /// the place of the next one.
+    fn push_settlements(
+        &mut self,
+        mut next: usize,
+        item: &'a Item,
+        extraction: &Extraction,
+        until: (usize, usize),
+    ) -> usize {
+        while let Some(it) = extraction.settlements.get(next) {
+            if (it.place.item, it.place.start) >= until {
+                break;
+            }
+            self.push_settlement(next, item, it);
+            next = next.saturating_add(1);
+        }
+        next
+    }
+
+    /// Adds a sentence that settled issues, unless it is in the line of a digest that is known.
+    fn push_settlement(&mut self, nth: usize, item: &'a Item, settlement: &Settlement) {
+        if self.settlements.get(nth).is_none_or(Option::is_some) {
+            return;
+        }
+        let place = settlement.place;
+        let text = item.text().and_then(|it| it.get(place.start..place.end)).unwrap_or_default();
+        if let Some(it) = self.settlements.get_mut(nth) {
+            *it = Some(self.all.len());
+        }
+        self.all.push(Fact {
+            item: place.item,
+            text,
+            class: Class::State,
+            score: 0,
+            holds: true,
+            replaced_in: Vec::new(),
+            is_stale: false,
+            is_changed_back: settlement.is_again,
+            is_settlement: true,
+            is_resolved: false,
+            source: source(&item.id, place.line.saturating_add(1)),
+            authority: settlement.authority,
+            severity: None,
+            has_author: false,
+            group: 0,
+        });
     }
 
     /// Adds the lines of an earlier digest. What was extracted from them says only which of them a
@@ -154,7 +246,7 @@ impl<'a> Facts<'a> {
         &mut self,
         place: usize,
         item: &'a Item,
-        own: &[(&crate::extract::Fact, usize)],
+        (own, settlement): (std::ops::Range<usize>, usize),
         extraction: &Extraction,
     ) {
         let document = item.text().unwrap_or_default();
@@ -166,24 +258,49 @@ impl<'a> Facts<'a> {
                 continue;
             }
             let end = start.saturating_add(line.text.len()).saturating_add(line.source.len());
-            let own = own.iter().map(|it| it.0);
-            let inside = own.filter(|it| it.place.start >= start && it.place.start <= end);
+            let is_inside = |it: &Place| it.item == place && (start..=end).contains(&it.start);
+            let mut is_settlement = false;
+            let settlements = extraction.settlements.iter().skip(settlement);
+            let settlements = settlements.take_while(|it| it.place.item == place);
+            for (it, known) in settlements.zip(self.settlements.iter_mut().skip(settlement)) {
+                if is_inside(&it.place) {
+                    is_settlement = !line.is_required;
+                    *known = Some(self.all.len());
+                }
+            }
             // A goal of several lines may have a decision in it. Whoever repeats the decision does not
             // replace the goal.
-            let mut known = inside.filter(|it| digest::section(it.class) == line.section);
-            let is_replaced = known.clone().any(|it| {
+            let mut is_replaced = false;
+            let mut known = None;
+            for nth in own.clone() {
+                let Some(it) = extraction.facts.get(nth).filter(|it| is_inside(&it.place)) else {
+                    continue;
+                };
+                if digest::section(it.class) != line.section {
+                    continue;
+                }
+                if let Some(known) = self.extracted.get_mut(nth) {
+                    *known = Some(self.all.len());
+                }
                 let by = it.superseded_by.and_then(|it| extraction.facts.get(it));
-                by.is_some_and(|it| it.place.item > place)
-            });
-            let known = known.next();
+                is_replaced |= by.is_some_and(|it| it.place.item > place);
+                known = known.or(Some(it));
+            }
+            let is_stale = known.is_some_and(|it| is_stale(it, extraction));
+            // An issue that is done for long goes from the digest, too.
+            let is_old = known.is_some_and(|it| it.class == Class::Issue && it.score < OPTIONAL);
+            let score = if line.is_required { REQUIRED } else { OPTIONAL };
             self.all.push(Fact {
                 item: place,
                 text: line.text,
                 class: known.map_or_else(|| digest::class(line.section), |it| it.class),
-                score: if line.is_required { REQUIRED } else { OPTIONAL },
+                score: if is_old || is_settlement { 0 } else { score },
                 holds: !is_replaced,
-                replaced_in: None,
-                is_resolved: false,
+                replaced_in: Vec::new(),
+                is_stale,
+                is_changed_back: false,
+                is_settlement,
+                is_resolved: known.is_some_and(|it| it.status == Status::Resolved),
                 source: line.source.to_owned(),
                 authority: line.authority.max(least),
                 severity: known.and_then(|it| it.severity),
@@ -222,18 +339,45 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// Returns the places of issues and of what settled them, and marks issues that are not open any
+    /// more, or again, since they were settled.
+    fn settled(&mut self, extraction: &Extraction, holders: &[usize]) -> Vec<(usize, usize)> {
+        let of = |nth: usize| extraction.settled.get(nth).and_then(|it| it.0);
+        let mut settled = Vec::new();
+        for (nth, holder) in holders.iter().enumerate() {
+            let Some(issue) = self.extracted.get(nth).copied().flatten() else { continue };
+            let Some(fact) = self.all.get_mut(issue).filter(|_| of(nth).is_some()) else {
+                continue;
+            };
+            // The same issue was found again. If that one is open, this is another; else what settled
+            // that one settled this one, too.
+            let by = of(*holder).and_then(|it| self.settlements.get(it).copied().flatten());
+            fact.is_stale |= of(*holder).is_none();
+            let Some(by) = by else { continue };
+            settled.push((issue, by));
+            let item = self.all.get(by).map(|it| it.item);
+            if let Some(fact) = self.all.get_mut(issue) {
+                fact.replaced_in.extend(item);
+            }
+        }
+        settled
+    }
+
     /// Numbers the groups. A fact that must be kept represents its group before any other.
     fn group(&mut self) {
-        let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut known: BTreeMap<(&str, bool, usize), usize> = BTreeMap::new();
         for (place, fact) in self.all.iter_mut().enumerate() {
             let next = self.groups.len();
-            fact.group = *known.entry(fact.text).or_insert(next);
+            // `It is fixed.` is of what was found before it, each time that it is said.
+            let own = if fact.is_settlement { place } else { usize::MAX };
+            fact.group = *known.entry((fact.text, fact.is_stale, own)).or_insert(next);
             if fact.group == next {
                 self.groups.push(place);
             }
         }
         let mut has_required = vec![false; self.groups.len()];
-        for (place, fact) in self.all.iter().enumerate().filter(|(_, it)| it.is_required()) {
+        for (place, fact) in self.all.iter_mut().enumerate().filter(|(_, it)| it.is_required()) {
+            fact.is_changed_back |= known.contains_key(&(fact.text, true, usize::MAX));
             let Some(has) = has_required.get_mut(fact.group) else { continue };
             if !std::mem::replace(has, true)
                 && let Some(it) = self.groups.get_mut(fact.group)
@@ -242,6 +386,35 @@ impl<'a> Facts<'a> {
             }
         }
     }
+
+    /// Relates the groups of issues and of what settled them.
+    fn relate(&mut self, settled: &[(usize, usize)]) {
+        self.settles.resize(self.groups.len(), Vec::new());
+        self.settled_by.resize(self.groups.len(), Vec::new());
+        let group = |place: usize| self.all.get(place).map(|it| it.group);
+        for (issue, by) in settled {
+            let Some((issue, by)) = group(*issue).zip(group(*by)) else { continue };
+            let rows = self.settles.get_mut(by).zip(self.settled_by.get_mut(issue));
+            if let Some((settles, settled_by)) =
+                rows.filter(|it| issue != by && !it.0.contains(&issue))
+            {
+                settles.push(issue);
+                settled_by.push(by);
+            }
+        }
+    }
+}
+
+/// Returns true if a fact with another text replaced a fact, even if one with its own text holds now.
+fn is_stale(fact: &crate::extract::Fact, extraction: &Extraction) -> bool {
+    let mut next = fact.superseded_by;
+    while let Some(by) = next.and_then(|it| extraction.facts.get(it)) {
+        if !is_repeated(by, fact) {
+            return true;
+        }
+        next = by.superseded_by;
+    }
+    false
 }
 
 fn holds(fact: &crate::extract::Fact) -> bool {
@@ -277,7 +450,7 @@ mod tests {
     }
 
     fn required(items: &[Item], facts: Vec<crate::extract::Fact>) -> Vec<(String, String)> {
-        let extraction = Extraction { facts, lines: 0, next: None };
+        let extraction = Extraction { facts, ..Extraction::default() };
         let facts = Facts::new(items, &extraction);
         let groups = (0..facts.groups.len()).filter_map(|it| facts.of_group(it));
         let required = groups.filter(|it| it.is_required());

@@ -128,6 +128,6 @@ fn narrowed(tokens: u64) -> Tokens {
 fn lost(facts: &Facts<'_>, chosen: &Selection<'_>, document: &str) -> Vec<usize> {
     let proofs = validate::proofs(facts, chosen, document);
     let missing = proofs.iter().enumerate().filter(|(_, is_there)| !**is_there);
-    let missing = missing.filter_map(|(group, _)| facts.of_group(group));
-    missing.filter(|it| it.is_required()).map(|it| it.item).collect()
+    let missing = missing.filter(|(group, _)| chosen.is_needed(*group));
+    missing.filter_map(|(group, _)| facts.of_group(group)).map(|it| it.item).collect()
 }

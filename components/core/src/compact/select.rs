@@ -144,12 +144,40 @@ impl<'a> Selection<'a> {
 
     /// Returns true if the text of the group is a line of the digest.
     pub(super) fn is_digested(&self, group: usize) -> bool {
+        // What settled an issue stands beside it, even if an item has it, too: it may stand before.
+        let mut issues = self.issues_of(group);
+        issues.any(|it| self.is_line(it)) || self.is_line(group) || {
+            !self.is_held(group) && self.issues_of(group).any(|it| self.is_held(it))
+        }
+    }
+
+    /// Returns true if the result must have the text of the group: it is never lost, or it settled an
+    /// issue that the result has.
+    pub(super) fn is_needed(&self, group: usize) -> bool {
+        let is_there = |it: usize| self.is_held(it) || self.is_line(it);
+        self.is_required(group) || self.issues_of(group).any(is_there)
+    }
+
+    fn issues_of(&self, group: usize) -> impl Iterator<Item = usize> {
+        self.facts.settles.get(group).into_iter().flatten().copied()
+    }
+
+    /// Returns true if the text of the group is a line of the digest for itself.
+    fn is_line(&self, group: usize) -> bool {
         !self.is_held(group)
             && (self.chosen.get(group).copied().unwrap_or(false) || self.is_required(group))
     }
 
     fn is_required(&self, group: usize) -> bool {
         self.facts.of_group(group).is_some_and(super::facts::Fact::is_required)
+    }
+
+    /// Returns about how many characters the lines of a group, and of what settled it, have in the
+    /// digest.
+    fn lines_of(&self, group: usize) -> u64 {
+        let settled_by = self.facts.settled_by.get(group).into_iter().flatten().copied();
+        let lines = std::iter::once(group).chain(settled_by).filter(|it| self.is_digested(*it));
+        lines.map(|it| self.chars_of(it)).sum()
     }
 
     /// Returns the groups whose texts are the lines of the digest, in the order of the document.
@@ -159,7 +187,7 @@ impl<'a> Selection<'a> {
             .filter(|it| self.is_digested(*it))
             .filter_map(|group| {
                 let fact = self.facts.of_group(group)?;
-                Some((group, digest::section(fact.class), *self.facts.groups.get(group)?))
+                Some((group, fact.section(), *self.facts.groups.get(group)?))
             })
             .collect();
         let groups = sorted(groups, |a, b| (a.1, a.2).cmp(&(b.1, b.2)));
@@ -265,12 +293,8 @@ impl<'a> Selection<'a> {
                 continue;
             }
             let more = digest::chars(&fact.line());
-            let total = self.total_with(more);
-            if total <= goal.min(max)
-                && let Some(it) = self.chosen.get_mut(group)
-            {
-                *it = true;
-                self.chars = self.chars.saturating_add(more);
+            if self.total_with(more) <= goal.min(max) {
+                self.choose(group, true);
             }
         }
     }
@@ -278,12 +302,20 @@ impl<'a> Selection<'a> {
     /// Removes the lines of facts below 100 from the digest.
     pub(super) fn drop_optional(&mut self) {
         for group in 0..self.chosen.len() {
-            let is_line = self.is_digested(group);
-            let Some(it) = self.chosen.get_mut(group) else { continue };
-            if std::mem::replace(it, false) && is_line && !self.is_required(group) {
-                self.chars = self.chars.saturating_sub(self.chars_of(group));
+            if self.chosen.get(group).copied().unwrap_or(false) {
+                self.choose(group, false);
             }
         }
+    }
+
+    /// Chooses whether a fact below 100 is a line of the digest.
+    fn choose(&mut self, group: usize, is_line: bool) {
+        let before = self.lines_of(group);
+        if let Some(it) = self.chosen.get_mut(group) {
+            *it = is_line;
+        }
+        let more = self.lines_of(group);
+        self.chars = self.chars.saturating_add(more).saturating_sub(before);
     }
 
     /// Keeps the unit of an item whole from now on.
@@ -399,15 +431,12 @@ impl<'a> Selection<'a> {
             if !is_in {
                 continue;
             }
-            let (was, chars) = (self.is_digested(fact.group), self.chars_of(fact.group));
+            let before = self.lines_of(fact.group);
             if let Some(it) = self.holders.get_mut(fact.group) {
                 *it = if is_added { it.saturating_add(1) } else { it.saturating_sub(1) };
             }
-            match (was, self.is_digested(fact.group)) {
-                (true, false) => self.chars = self.chars.saturating_sub(chars),
-                (false, true) => self.chars = self.chars.saturating_add(chars),
-                _ => {}
-            }
+            let more = self.lines_of(fact.group);
+            self.chars = self.chars.saturating_add(more).saturating_sub(before);
         }
     }
 

@@ -46,7 +46,7 @@ pub(super) fn findings(
     type Test = fn(&Fact<'_>) -> bool;
     let checks: [(&'static str, &str, Test); 8] = [
         ("decisions", " decisions", |it| it.class == Class::Decision),
-        ("open_issues", " open issues", |it| it.class == Class::Issue),
+        ("open_issues", " open issues", |it| it.class == Class::Issue && !it.is_resolved),
         ("severe_issues", " critical and high issues", |it| {
             matches!(it.severity, Some(Severity::Critical | Severity::High))
         }),

@@ -52,7 +52,7 @@ pub struct Position {
 }
 
 /// The place of a fact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
     /// The place of the item, from 0.
     pub item: usize,
@@ -124,4 +124,18 @@ pub struct Extraction {
     pub lines: u32,
     /// The position to go on from, if a limit was reached.
     pub next: Option<Position>,
+    /// The sentences that settled issues or opened them again, in their order.
+    pub(crate) settlements: Vec<Settlement>,
+    /// For each fact, the place in `settlements` of what settled it or opened it again, and true if
+    /// something was said of such an issue before it.
+    pub(crate) settled: Vec<(Option<usize>, bool)>,
+}
+
+/// A sentence that says that issues are done, or that they came back after they were done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Settlement {
+    pub(crate) place: Place,
+    pub(crate) authority: Authority,
+    /// True if the opposite was said before of the same issue.
+    pub(crate) is_again: bool,
 }

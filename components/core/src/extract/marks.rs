@@ -177,34 +177,20 @@ const WITHIN: &[(Class, &[&str])] = &[
 
 /// Bounds: constraints if a number follows.
 const BOUNDS: &[&str] = &["at most", "at least", "no more than", "no less than", "no later than"];
-/// Phrases that say that something is done.
-const RESOLVED: &[&str] =
-    &["fixed", "resolved", "closed", "passes now", "pass now", "works now", "solved"];
-/// Phrases that have a word of `RESOLVED` and do not say that something is done. When in doubt, an
-/// issue stays open.
-const UNRESOLVED: &[&str] = &[
-    "not",
-    "never",
-    "isn't",
-    "wasn't",
-    "aren't",
-    "hasn't",
-    "haven't",
-    "can't",
-    "cannot",
-    "won't",
-    "unresolved",
-    "must be",
-    "should be",
-    "to be fixed",
-    "to be resolved",
-    "to be solved",
-    "be closed",
-    "a fixed",
-    "the fixed",
-    "fixed width",
-    "fixed size",
-    "closed source",
+/// Phrases that say that something is done, or that it is no longer.
+const SETTLES: &[&str] = &[
+    "fixed",
+    "resolved",
+    "closed",
+    "solved",
+    "passes now",
+    "pass now",
+    "works now",
+    "reopen",
+    "reopened",
+    "came back",
+    "comes back",
+    "is back",
 ];
 /// Phrases of a message that contains nothing to keep.
 const NOISE: &[&str] =
@@ -309,9 +295,9 @@ impl<'a> Sentence<'a> {
         self.has_any(NOISE).then_some(Class::Noise)
     }
 
-    /// Returns true if the sentence says that something is done.
-    pub(super) fn resolves(&self) -> bool {
-        self.has_any(RESOLVED) && !self.has_any(UNRESOLVED)
+    /// Returns true if the sentence may say that something is done, or no longer done.
+    pub(super) fn may_settle(&self) -> bool {
+        self.has_any(SETTLES)
     }
 
     /// Returns true for a guess such as `it must have been` or `you must be tired`.

@@ -2,7 +2,8 @@
 //!
 //! A fact is a sentence, line or paragraph of the conversation, in its own words. `marks` is the
 //! table of phrases, `line`, `form` and `scan` read texts, `fact` says what a fact is, `claim` reads what a
-//! sentence says, `supersede` finds facts that a later one replaces, `value` says which parts of a
+//! sentence says, `supersede` finds facts that a later one replaces, `settle` the issues that are done,
+//! `value` says which parts of a
 //! statement may be restated, and `digest` is the document in which a compaction keeps facts.
 //!
 //! # Invariants
@@ -18,18 +19,19 @@ mod form;
 pub(crate) mod line;
 mod marks;
 mod scan;
+mod settle;
 mod supersede;
 mod value;
 
+pub(crate) use fact::Settlement;
 pub use fact::{Class, Detail, Extraction, Fact, Place, Position, Severity, Status};
-pub(crate) use supersede::holders;
+pub(crate) use supersede::{holders, is_repeated};
 
 use crate::{
     item::{Authority, Item},
     order::sorted,
 };
 use scan::Scan;
-use supersede::Resolution;
 
 /// The most facts that are read from lines in one extraction. The goal of a conversation that names
 /// none, and the question that an item ends with, may come on top. Of one line that has more facts,
@@ -74,7 +76,7 @@ fn extract_within(
     (lines_max, facts_max): (u32, usize),
 ) -> Extraction {
     let mut found = Extraction::default();
-    let mut resolutions = Vec::new();
+    let mut reports = Vec::new();
     let mut first_message = None;
     let mut last_question = None;
     for (place, item) in items.iter().enumerate().skip(from.item) {
@@ -86,8 +88,7 @@ fn extract_within(
         let next = scan.read(first, (left, room), room < facts_max);
         found.lines = found.lines.saturating_add(scan.lines);
         let by = scan::authority(item);
-        let done = scan.resolutions.drain(..);
-        resolutions.extend(done.map(|ids| Resolution { item: place, by, ids }));
+        reports.append(&mut scan.reports);
         if by == Authority::User {
             settle_question(&mut found.facts, &mut last_question);
             if first_message.is_none() && from == Position::default() {
@@ -129,7 +130,8 @@ fn extract_within(
     });
     let modifications = found.facts.iter_mut().rev().filter(|it| it.class == Class::Modification);
     modifications.take(MODIFICATIONS_KEPT).for_each(|it| it.score = 100);
-    supersede::resolve(&mut found.facts, &resolutions, items.len().saturating_sub(1));
+    let reported = settle::settle(&mut found.facts, &reports, items.len().saturating_sub(1));
+    (found.settlements, found.settled) = settle::settlements(&reports, &reported);
     supersede::supersede(&mut found.facts);
     found
 }

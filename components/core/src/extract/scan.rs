@@ -7,12 +7,13 @@ use super::{
     form::{changes_file, details, following, ids, is_part, is_state, is_to_do, label_of},
     line::{Head, Line, head, lines, sentence_ends, skip_bullet},
     marks,
+    settle::{self, Report},
 };
 use crate::{
     count::{narrow, widen},
     digest::sha256,
     item::{Authority, Item, Kind, ListedKind},
-    text::{ends_as_question, lower},
+    text::{ends_as_question, lower, words::Reader},
 };
 
 /// The longest fact, in bytes; a longer one ends at the last word before.
@@ -32,8 +33,10 @@ pub(super) struct Scan<'a> {
     /// A place whose number of characters is known: bytes and characters.
     counted: (usize, u32),
     pub(super) facts: Vec<Fact>,
-    /// The ids in sentences that say that something is done; without an id an empty list.
-    pub(super) resolutions: Vec<Vec<String>>,
+    /// The sentences that say that something is done, or that it is no longer.
+    pub(super) reports: Vec<Report>,
+    /// The reader of words, once it is needed.
+    reader: Option<Reader>,
     /// The number of lines that were read.
     pub(super) lines: u32,
 }
@@ -71,7 +74,8 @@ impl<'a> Scan<'a> {
             digest: super::digest::authorities(item),
             counted: (0, 0),
             facts: Vec::new(),
-            resolutions: Vec::new(),
+            reports: Vec::new(),
+            reader: None,
             lines: 0,
         }
     }
@@ -91,12 +95,12 @@ impl<'a> Scan<'a> {
             if self.lines >= lines_max || self.facts.len() >= facts_max {
                 return Some(line.number);
             }
-            let before = (self.facts.len(), self.resolutions.len());
+            let before = (self.facts.len(), self.reports.len());
             let read = self.line(&lines, at);
             if self.facts.len() > facts_max && (is_later || before.0 > 0) {
                 // A line is read as a whole: the next extraction begins with it.
                 self.facts.truncate(before.0);
-                self.resolutions.truncate(before.1);
+                self.reports.truncate(before.1);
                 return Some(line.number);
             }
             self.lines = self.lines.saturating_add(narrow(read));
@@ -150,20 +154,18 @@ impl<'a> Scan<'a> {
             let lower = lower(&unquoted(trimmed));
             let sentence = marks::Sentence::new(&lower);
             let is_question = ends_as_question(trimmed);
-            // `Is it fixed?` resolves nothing.
-            let resolves = !is_question && sentence.resolves();
-            if resolves {
-                self.resolutions.push(ids(trimmed));
-            }
+            // `Is it fixed?` settles nothing.
+            let settles = !is_question && sentence.may_settle();
+            let settles = settles && self.add_report(&lower, line, (before, trimmed));
             let class = match label_of(trimmed) {
                 Some((class, _)) => Some(class),
                 None if is_question => None,
                 None => sentence.class(lower.len().saturating_sub(skip_bullet(&lower).len())),
             };
             let class = match class {
-                Some(Class::Constraint | Class::Decision) if resolves => None,
+                Some(Class::Constraint | Class::Decision) if settles => None,
                 None if is_state(trimmed) => Some(Class::State),
-                None if !is_question && self.defines(trimmed) => Some(Class::Fact),
+                None if !is_question && !settles && self.defines(trimmed) => Some(Class::Fact),
                 it => it,
             };
             if let Some(class) = class {
@@ -202,12 +204,9 @@ impl<'a> Scan<'a> {
         let char_end = char_start.saturating_add(narrow(text.chars().count()));
         let details = details(text);
         let by = details.iter().find(|it| it.label == "agent").map(|it| it.text.clone());
-        let is_done = details
-            .iter()
-            .any(|it| it.label == "status" && marks::Sentence::new(&lower(&it.text)).resolves());
-        let line_of = self.digest.partition_point(|it| it.0 <= first).checked_sub(1);
-        let source = line_of.and_then(|it| self.digest.get(it));
-        let authority = source.map_or(self.authority, |it| it.1);
+        let is_done =
+            details.iter().any(|it| it.label == "status" && settle::is_done(&lower(&it.text)));
+        let authority = self.authority_at(first);
         let id = if class == Class::Issue { ids(text).into_iter().next() } else { None };
         let severity = if class == Class::Issue { marks::severity(text) } else { None };
         self.facts.push(Fact {
@@ -232,6 +231,25 @@ impl<'a> Scan<'a> {
             text: text.to_owned(),
             superseded_by: None,
         });
+    }
+
+    /// Returns the authority of what begins at a byte: in a digest, that of the line's source.
+    fn authority_at(&self, byte: usize) -> Authority {
+        let line_of = self.digest.partition_point(|it| it.0 <= byte).checked_sub(1);
+        let source = line_of.and_then(|it| self.digest.get(it));
+        source.map_or(self.authority, |it| it.1)
+    }
+
+    /// Adds a sentence that begins `in_line` if it says that something is done, or no longer is. `lower`
+    /// is it in lower case. Returns true if it does.
+    fn add_report(&mut self, lower: &str, line: Line<'_>, (in_line, text): (usize, &str)) -> bool {
+        let Some(report) = settle::report(&mut self.reader, lower) else { return false };
+        let start = line.start.saturating_add(in_line);
+        let end = start.saturating_add(text.trim_end().len());
+        let place = Place { item: self.item, line: line.number, start, end, ..Place::default() };
+        let by = self.authority_at(start);
+        self.reports.push(Report { place, by, is_digested: !self.digest.is_empty(), ..report });
+        true
     }
 
     /// Adds the question with which an item ends.

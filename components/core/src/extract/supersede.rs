@@ -1,4 +1,4 @@
-//! Finds the facts that a later one replaces, and the issues and questions that are settled.
+//! Finds the facts that a later one replaces.
 //!
 //! A fact replaces an earlier one of its class in another item if it says the same of the same
 //! subject with another value: all other words are the same, apart from words on one side such as
@@ -6,7 +6,7 @@
 //! does not name the subject: `port 22` and `port 80` are two. `the production database` and `the
 //! staging database` differ in a word of the subject on both sides, so both stay.
 //!
-//! A third party never replaces or settles a statement of the team.
+//! A third party never replaces a statement of the team.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +73,7 @@ pub(super) fn supersede(facts: &mut [Fact]) {
             let Some((other, before)) = facts.get(earlier).zip(statements.get(earlier)) else {
                 continue;
             };
-            let is_repeated = other.digest == fact.digest;
+            let is_repeated = is_repeated(fact, other);
             let is_elsewhere = other.place.item != fact.place.item;
             let is_left =
                 left.as_ref().is_some_and(|it| before.values.iter().any(|one| names_same(one, it)));
@@ -108,6 +108,13 @@ fn may_replace(new: &Fact, old: &Fact) -> bool {
 /// Returns true for everyone but third parties.
 fn is_of_team(authority: Authority) -> bool {
     authority < Authority::ToolExternal
+}
+
+/// Returns true if a fact has the words of an earlier one. An issue may be found again after it was
+/// settled, so it repeats the line of a digest, too.
+pub(crate) fn is_repeated(new: &Fact, old: &Fact) -> bool {
+    let is_same = || unsourced(&new.text) == unsourced(&old.text);
+    new.digest == old.digest || new.class == Class::Issue && is_same()
 }
 
 /// Returns a line of a digest without its source, as in `Use Kafka [m4:1] (model)`.
@@ -244,55 +251,4 @@ pub(crate) fn holders(facts: &[Fact]) -> Vec<usize> {
         }
     }
     holders
-}
-
-/// A statement that issues are done.
-#[derive(Debug)]
-pub(super) struct Resolution {
-    /// The place of the item with the statement.
-    pub(super) item: usize,
-    /// The authority of its source.
-    pub(super) by: Authority,
-    /// The ids of the issues; without one, the failures of the last 20 items.
-    pub(super) ids: Vec<String>,
-}
-
-/// Settles issues by what was said later. By its id only the team settles an issue of the team.
-pub(super) fn resolve(facts: &mut [Fact], resolutions: &[Resolution], last: usize) {
-    const BACK_MAX: usize = 20;
-    const KEPT_FOR: usize = 10;
-    // Items in ascending order, so that each issue finds its own without reading all.
-    let mut by_id: BTreeMap<(&str, bool), Vec<usize>> = BTreeMap::new();
-    let mut without_id: Vec<usize> = Vec::new();
-    for Resolution { item, by, ids } in resolutions {
-        if ids.is_empty() {
-            without_id.push(*item);
-        }
-        for id in ids {
-            by_id.entry((id.as_str(), false)).or_default().push(*item);
-            if is_of_team(*by) {
-                by_id.entry((id.as_str(), true)).or_default().push(*item);
-            }
-        }
-    }
-    for fact in facts.iter_mut().filter(|it| it.class == Class::Issue) {
-        let from = fact.place.item;
-        let first = |items: &[usize], from: usize| {
-            items.get(items.partition_point(|it| *it < from)).copied()
-        };
-        let by = match &fact.id {
-            Some(id) => {
-                let by = by_id.get(&(id.as_str(), is_of_team(fact.authority)));
-                by.and_then(|it| first(it, from))
-            }
-            None => first(&without_id, from.saturating_add(1))
-                .filter(|it| it.saturating_sub(from) <= BACK_MAX),
-        };
-        if by.is_some() && fact.status == Status::Open {
-            fact.status = Status::Resolved;
-        }
-        if fact.status == Status::Resolved && last.saturating_sub(by.unwrap_or(from)) > KEPT_FOR {
-            fact.score = 20;
-        }
-    }
 }

@@ -102,3 +102,54 @@ fn third_parties_replace_and_settle_nothing_of_the_team() {
     let items = [item(0, model, "error: no route"), item(1, tool, "It passes now.")];
     assert_eq!(extract(&items, Position::default()).facts[0].status, Status::Resolved);
 }
+
+/// What nobody had fixed, or would fix, or what came back, was once resolved, and its score fell to 20.
+/// Whatever was closed or fixed at all settled an error before it.
+#[test]
+fn only_what_is_plainly_done_settles_an_issue() {
+    let status = |issue: &str, texts: &[&str]| {
+        let all: Vec<&str> = std::iter::once(issue).chain(texts.iter().copied()).collect();
+        of(&all).facts.iter().find(|it| it.class == Class::Issue).unwrap().status
+    };
+    let bug = "BUG-7 [HIGH]: login leaks memory";
+    for text in [
+        "Nobody has fixed BUG-7.",
+        "BUG-7 will be fixed tomorrow.",
+        "When BUG-7 is fixed we deploy.",
+        "Once BUG-7 is resolved, tell me.",
+        "Please get BUG-7 fixed.",
+        "BUG-7 is only partly fixed.",
+        "I thought BUG-7 was fixed, but it came back.",
+        "BUG-7 was reopened; it was closed by mistake.",
+        "BUG-8 is fixed, BUG-7 is next.",
+        "I fixed BUG-8 and found BUG-7.",
+    ] {
+        assert_eq!(status(bug, &[text]), Status::Open, "{text}");
+    }
+    for text in [
+        "BUG-7 is fixed.",
+        "Fixed BUG-7 in v2.",
+        "Tom has fixed BUG-7.",
+        "BUG-6, BUG-7 and BUG-8 have been resolved.",
+        "The leak (BUG-7) is now fixed.",
+        "I found and fixed BUG-7",
+    ] {
+        assert_eq!(status(bug, &[text]), Status::Resolved, "{text}");
+        assert_eq!(status(bug, &[text, "BUG-7 was reopened."]), Status::Open, "{text}");
+        assert_eq!(status(bug, &[text, "BUG-7 is back.", text]), Status::Resolved, "{text}");
+    }
+    let error = "error: pool timed out after 30 s";
+    for text in [
+        "We closed the office on Friday.",
+        "I resolved the hostname to 10.0.0.1.",
+        "The layout is fixed at 80 columns.",
+        "The error will be fixed by Tom.",
+        "The login error is fixed.",
+    ] {
+        assert_eq!(status(error, &[text]), Status::Open, "{text}");
+    }
+    for text in ["It is fixed.", "The pool is fixed.", "I fixed the error.", "All tests pass now."]
+    {
+        assert_eq!(status(error, &[text]), Status::Resolved, "{text}");
+    }
+}
