@@ -212,7 +212,8 @@ impl<'a> Summary<'a> {
 
     /// Returns the first line of the summary with the text of a fact, byte for byte.
     fn quotes(&self, fact: &str) -> Option<u32> {
-        let mut lines = fact.lines().map(|it| self.texts.get(skip_bullet(it).trim_end()).copied());
+        let lines = fact.lines().filter(|it| !it.trim().is_empty());
+        let mut lines = lines.map(|it| self.texts.get(skip_bullet(it).trim_end()).copied());
         let first = lines.next()??;
         lines.all(|it| it.is_some()).then_some(first)
     }

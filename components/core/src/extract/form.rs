@@ -84,36 +84,59 @@ pub(super) fn changes_file(text: &str, is_first: bool) -> bool {
             .any(|it| name.contains(it))
 }
 
-/// Returns how many lines from `at` on belong to one fact: lines with labels of parts, lists below
-/// such a label, and lines that go on with a sentence.
-pub(super) fn following(lines: &[Line<'_>], at: usize) -> usize {
+/// Returns how many lines from `at` on belong to one fact: lines with labels of parts, lists below a
+/// label, all lines up to a blank one below a label with nothing behind it, and lines that go on with a
+/// sentence. `is_kept` is true if the fact is never lost: else an entry of a list may be a fact of its
+/// own. They have at most `max` bytes.
+pub(super) fn following(lines: &[Line<'_>], at: usize, is_kept: bool, max: usize) -> usize {
+    let Some(first) = lines.get(at) else { return 1 };
     let mut count: usize = 1;
-    let mut in_list = false;
-    for line in lines.iter().skip(at.saturating_add(1)) {
+    // What the lines below belong to: how far it is indented if it is an entry itself, and whether
+    // nothing is behind it.
+    let of = |text: &str| (level(text), text.trim_end().trim_end_matches('*').ends_with(':'));
+    let (mut outer, mut is_bare) = of(first.text);
+    for (place, line) in lines.iter().enumerate().skip(at.saturating_add(1)) {
         let text = line.text.trim_start();
-        if text.is_empty() || line.is_fenced || text.starts_with('>') {
+        let end = line.start.saturating_add(line.text.len());
+        if line.is_fenced || text.starts_with('>') || end.saturating_sub(first.start) > max {
+            break;
+        }
+        let is_below = |text: &str| level(text).is_some_and(|it| outer.is_none_or(|own| it > own));
+        if text.is_empty() {
+            // `Next actions:`, a blank line, and the list.
+            let next = lines.get(place.saturating_add(1)).filter(|it| is_below(it.text));
+            if is_bare && place == at.saturating_add(1) && next.is_some() {
+                count = count.saturating_add(1);
+                continue;
+            }
             break;
         }
         let bare = skip_bullet(text);
         let label = bare.split(':').next().filter(|it| it.len() < bare.len() && it.len() <= 32);
-        let label = label.map(str::to_lowercase);
-        let is_label = label.as_deref().is_some_and(is_part);
-        let opens = label_of(bare).is_some_and(|_| !is_label);
-        if opens {
+        let is_label = label.is_some_and(|it| is_part(&it.to_lowercase()));
+        let is_own = || marks::Sentence::new(&bare.to_lowercase()).class(0).is_some();
+        if !is_label && (label_of(bare).is_some() || !is_kept && is_own()) {
             break;
         }
-        let is_entry = is_state(text)
-            || text.starts_with(['-', '*', '•', '+'])
-            || text.starts_with(|c: char| c.is_ascii_digit());
-        let goes_on = text.starts_with(char::is_lowercase);
+        let goes_on = text.starts_with(char::is_lowercase) || is_state(text);
+        let is_in_entry = count > 1 && line.text.starts_with("  ");
+        let is_text = is_bare && is_kept && !text.starts_with('#');
         if is_label {
-            in_list = label.as_deref().is_some_and(|it| marks::LISTS.contains(&it));
-        } else if !(in_list && is_entry || is_state(text) || goes_on) {
+            (outer, is_bare) = of(line.text);
+        } else if !(is_below(line.text) || goes_on || is_in_entry || is_text) {
             break;
         }
         count = count.saturating_add(1);
     }
     count
+}
+
+/// Returns how far an entry of a list is indented; `None` for other lines.
+fn level(line: &str) -> Option<usize> {
+    let text = line.trim_start();
+    let is_entry = is_state(text) || skip_bullet(text).len() < text.len();
+    let is_title = text.starts_with(['#', '_']) || text.starts_with("**");
+    (is_entry && !is_title).then_some(line.len().saturating_sub(text.len()))
 }
 
 /// Returns the labelled parts of a fact, on lines of their own or one after the other.

@@ -225,13 +225,10 @@ pub(super) const PARTS: &[&str] = &[
     "context",
     "trade-offs",
 ];
-/// Labels of parts that a list may follow.
-pub(super) const LISTS: &[&str] =
-    &["progress", "next actions", "next steps", "blockers", "acceptance criteria", "alternatives"];
-
 /// Returns the class of a label, in lower case and without the colon.
 pub(super) fn label(text: &str) -> Option<Class> {
-    LABELS.iter().find(|(_, labels)| labels.contains(&text)).map(|it| it.0)
+    let of = |text: &str| LABELS.iter().find(|(_, labels)| labels.contains(&text)).map(|it| it.0);
+    of(text).or_else(|| of(text.strip_suffix('s')?))
 }
 
 /// A sentence in lower case, and where its words start, apart from those of URLs: each mark is looked

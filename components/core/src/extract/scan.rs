@@ -128,21 +128,41 @@ impl<'a> Scan<'a> {
         }
         let labelled = label_of(rest).filter(|it| !line.is_fenced || is_to_do(it.1));
         if let Some((class, _)) = labelled {
-            let count = following(lines, at);
-            let last = lines.get(at.saturating_add(count).saturating_sub(1)).unwrap_or(&line);
-            let end = last.start.saturating_add(last.text.trim_end().len());
-            let length = end.saturating_sub(line.start.saturating_add(start.rest));
-            self.add(class, line, (line.start, start.rest), length, start);
-            return count;
+            return self.add_with_list(class, (lines, at), start.rest, start);
         }
-        if !line.is_fenced {
-            self.sentences(line, start);
-        }
-        1
+        if line.is_fenced { 1 } else { self.sentences(line, start, (lines, at)) }
     }
 
-    /// Reads the sentences of a line.
-    fn sentences(&mut self, line: Line<'a>, start: Head<'a>) {
+    /// Adds a fact that begins `in_line` of the line at `at`, with the lines that belong to it. Returns
+    /// how many lines it has.
+    fn add_with_list(
+        &mut self,
+        class: Class,
+        (lines, at): (&[Line<'a>], usize),
+        in_line: usize,
+        start: Head<'a>,
+    ) -> usize {
+        let Some(line) = lines.get(at).copied() else { return 1 };
+        let first = line.start.saturating_add(in_line);
+        let is_ours = self.authority_at(first) < Authority::ToolExternal;
+        let is_kept = is_ours && class != Class::Issue && score(class, self.authority, "") == 100;
+        // In a digest the next entry is another line of it.
+        let next = self.digest.get(self.digest.partition_point(|it| it.0 <= first));
+        let max = next.map_or(FACT_BYTES_MAX, |it| it.0.saturating_sub(line.start));
+        let count = following(lines, at, is_kept, max.min(FACT_BYTES_MAX));
+        let last = lines.get(at.saturating_add(count).saturating_sub(1)).unwrap_or(&line);
+        let end = last.start.saturating_add(last.text.trim_end().len());
+        self.add(class, line, (line.start, in_line), end.saturating_sub(first), start);
+        count
+    }
+
+    /// Reads the sentences of a line, and a list below the last one. Returns how many lines it read.
+    fn sentences(
+        &mut self,
+        line: Line<'a>,
+        start: Head<'a>,
+        (lines, at): (&[Line<'a>], usize),
+    ) -> usize {
         let rest = line.text.get(start.rest..).unwrap_or_default();
         let mut from = 0;
         for end in sentence_ends(rest) {
@@ -168,10 +188,14 @@ impl<'a> Scan<'a> {
                 None if !is_question && !settles && self.defines(trimmed) => Some(Class::Fact),
                 it => it,
             };
-            if let Some(class) = class {
-                self.add(class, line, (line.start, before), trimmed.trim_end().len(), start);
+            let Some(class) = class else { continue };
+            // `Never do these:` has a list.
+            if end == rest.len() && trimmed.trim_end().ends_with(':') {
+                return self.add_with_list(class, (lines, at), before, start);
             }
+            self.add(class, line, (line.start, before), trimmed.trim_end().len(), start);
         }
+        1
     }
 
     /// Returns true if a member of the team states a value: `The retry limit is 5.`

@@ -116,6 +116,26 @@ fn what_a_third_party_calls_a_decision_is_not_counted() {
     assert_eq!((found.before.decisions, found.after.decisions), (0, 0));
 }
 
+/// A label went into the digest without its list. With the list, the line behind it in the digest was
+/// taken for an entry, so that no later value replaced it.
+#[test]
+fn a_list_is_kept_with_its_label() {
+    let by = ListedKind::SessionHistory;
+    let list = "Constraints:\n- no network\n- no DNS";
+    let items = conversation(&[
+        (by, format!("{list}\n\n{CHATTER}")),
+        (by, format!("Constraint: keep at most 5 nodes alive\n\n{CHATTER}")),
+    ]);
+    let mut items = compacted(&items, 60).items(&items);
+    assert!(
+        has(&items, list) && has(&items, "- Constraint: keep at most 5 nodes alive ["),
+        "{items:#?}"
+    );
+    items.push(item("m9", by, &["Constraint: keep at most 7 nodes alive\n\n", CHATTER].concat()));
+    let found = compacted(&items, tokens(&items) - 10).items(&items);
+    assert!(has(&found, list) && !has(&found, "5 nodes alive"), "{found:#?}");
+}
+
 const SAID: [&str; 12] = [
     "We are going with 5 replicas.",
     "We are going with 7 replicas.",

@@ -229,6 +229,42 @@ fn a_form_ends_where_the_next_begins() {
     assert_eq!(texts, ["DECISION: Use Kafka\nRationale: logs", "DECISION: Use TLS"]);
 }
 
+/// `Next actions:` was a fact without its list, which a compaction removed; the checklist was green.
+#[test]
+fn a_label_has_its_list() {
+    for text in [
+        "Next actions:\n- write the docs\n- deploy to staging",
+        "Next actions:\n\n1. Write the docs\n2. Deploy to staging",
+        "Acceptance criteria:\n- POST /login returns a token\n  for a day\n- wrong passwords give 401",
+        "Constraints:\n- No network\n* You must not use DNS",
+        "Rules:\nNo network\nNo DNS",
+        "Constraint: no network\n- not even DNS\n- not NTP",
+        "DECISION: Use Postgres\nRationale:\n- fast\n- known\nImpact: the orders table",
+        "- **DECISION:** Use Postgres\n  - Rationale: fast\n  - It is known",
+        "Never do these:\n- deploy on Friday\n- touch prod",
+    ] {
+        let fact = only(&[text, "\n\nSome chatter follows."].concat());
+        assert_eq!(fact.text, text.trim_start_matches("- **"), "{text}");
+    }
+    for (text, expected) in [
+        (
+            "- DECISION: Use Kafka\n- Bring cake\n- DECISION: Use TLS",
+            &["DECISION: Use Kafka", "DECISION: Use TLS"][..],
+        ),
+        ("Notes:\n- It is old\n- Never touch it.", &["Notes:\n- It is old", "Never touch it."]),
+        ("Status: red\n\n- a\n- b", &["Status: red"]),
+        ("Rules:\n- a\n## More\n- b", &["Rules:\n- a"]),
+    ] {
+        let texts: Vec<String> = of(&[text]).facts.into_iter().map(|it| it.text).collect();
+        assert_eq!(texts, expected, "{text}");
+    }
+    // A list that is too long for a fact ends with an entry, and its other lines are read.
+    let long = format!("Rules:\n{}- Never touch it.", "- one more rule of many\n".repeat(100));
+    let facts = of(&[&long]).facts;
+    assert!(facts[0].text.len() <= 2_000 && facts[0].text.ends_with("many"), "{facts:?}");
+    assert_eq!(facts[1].text, "Never touch it.");
+}
+
 #[test]
 fn the_first_message_is_the_goal_if_nothing_else_is() {
     let said = |text: &str| extract(&[item(0, Authority::User, text)], Position::default()).facts;
