@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use super::line::is_shortened;
 use crate::{
     count::narrow,
     order::sorted,
@@ -222,7 +223,11 @@ fn split(line: &str) -> impl Iterator<Item = &str> {
         while let Some((place, c)) = chars.next() {
             let next = chars.peek().map(|it| it.1);
             let ends = match c {
-                '.' | '!' | '?' | ';' => next.is_some_and(char::is_whitespace),
+                '.' if next.is_some_and(char::is_whitespace) => {
+                    let (before, after) = rest.split_at_checked(place).unwrap_or((rest, ""));
+                    !is_shortened(before, after.strip_prefix('.').unwrap_or_default())
+                }
+                '!' | '?' | ';' => next.is_some_and(char::is_whitespace),
                 '。' | '！' | '？' => true,
                 _ => false,
             };

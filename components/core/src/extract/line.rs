@@ -142,6 +142,30 @@ fn fence(line: &str) -> Option<(char, usize, bool)> {
     (count >= 3).then_some((sign, count.min(FENCE_SIGNS_MAX), after.trim_end().is_empty()))
 }
 
+/// Abbreviations that something always follows, and those that a number follows.
+const SHORTENED: [&str; 10] = ["dr", "mr", "mrs", "ms", "prof", "vs", "cf", "approx", "e.g", "i.e"];
+const NUMBERED: [&str; 10] = ["no", "nos", "p", "pp", "vol", "ch", "sec", "fig", "eq", "ca"];
+/// Abbreviations after which a sentence goes on if no capital follows.
+const MEDIAL: [&str; 8] = ["etc", "al", "inc", "ltd", "corp", "dept", "incl", "resp"];
+
+/// Returns true if the period between two texts ends an abbreviation and no sentence: `Dr. Miller`,
+/// `approx. 500`, `No. 5`, `9 a.m. on Monday`.
+pub(crate) fn is_shortened(before: &str, after: &str) -> bool {
+    let word =
+        before.rsplit(|c: char| !(c.is_alphanumeric() || c == '.')).next().unwrap_or_default();
+    // Few sentences end with a word that is as short.
+    if word.is_empty() || word.len() > 6 {
+        return false;
+    }
+    let is = |list: &[&str]| list.iter().any(|it| it.eq_ignore_ascii_case(word));
+    let next = after.trim_start().chars().next();
+    let has_number = next.is_some_and(|it| it.is_ascii_digit());
+    let goes_on = has_number || next.is_some_and(char::is_lowercase);
+    let is_letter = |it: &str| it.len() == 1 && it.bytes().all(|it| it.is_ascii_alphabetic());
+    let has_letters = || word.contains('.') && word.split('.').all(is_letter);
+    is(&SHORTENED) || has_number && is(&NUMBERED) || goes_on && (is(&MEDIAL) || has_letters())
+}
+
 /// Returns the ends of the sentences of `text`, in bytes.
 pub(crate) fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
     let mut places = 0..text.len();
@@ -154,7 +178,14 @@ pub(crate) fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
             let Some(c) = char_at(text, at) else { continue };
             let end = at.saturating_add(c.len_utf8());
             let ends = match c {
-                '.' | '!' | '?' => char_at(text, end).is_some_and(char::is_whitespace),
+'.' => {
+                    char_at(text, end).is_some_and(char::is_whitespace)
+                        && !is_shortened(
+                            text.get(..at).unwrap_or_default(),
+                            text.get(end..).unwrap_or_default(),
+                        )
+                }
+                '!' | '?' => char_at(text, end).is_some_and(char::is_whitespace),
                 '。' | '！' | '？' | '؟' => end < text.len(),
                 _ => false,
             };
@@ -214,6 +245,27 @@ mod tests {
         let of = |text: &str| sentence_ends(text).collect::<Vec<_>>();
         assert_eq!(of("A b. C 1.5 d! E"), [4, 13, 15]);
         assert_eq!(of("see a.b.c"), [9]);
+        // `Never use more than approx.` was a rule without its number.
+        for text in [
+            "Never use more than approx. 500 words.",
+            "Always cite Dr. Miller when you write.",
+            "Always check No. 5 and No. 7 of the list.",
+            "Never deploy before 9 a.m. on Monday.",
+            "keep Gu et al. 2018, reviewer 2 asked for it",
+            "We will use the lib from Acme Inc. for the queue.",
+            "Keep the U.S. region only.",
+            "Use short names, e.g. DB.",
+        ] {
+            assert_eq!(of(text), [text.len()], "{text}");
+        }
+        for (text, end) in [
+            ("Deploy at 9 a.m. Never later.", 16),
+            ("no. use redis", 3),
+            ("We chose plan B. Never use A.", 16),
+            ("It costs 5. 6 is too much", 11),
+        ] {
+            assert_eq!(of(text), [end, text.len()], "{text}");
+        }
         assert_eq!(of("好。是"), [6, 9]);
         assert!(of("").is_empty());
     }

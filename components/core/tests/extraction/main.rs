@@ -229,6 +229,14 @@ fn a_form_ends_where_the_next_begins() {
     assert_eq!(texts, ["DECISION: Use Kafka\nRationale: logs", "DECISION: Use TLS"]);
 }
 
+/// `Never use more than approx.` was a rule without its number.
+#[test]
+fn an_abbreviation_ends_no_sentence() {
+    for text in ["Never use more than approx. 500 words.", "Always cite Dr. Miller, never No. 5."] {
+        assert_eq!(only(text).text, text);
+    }
+}
+
 /// `Next actions:` was a fact without its list, which a compaction removed; the checklist was green.
 #[test]
 fn a_label_has_its_list() {
