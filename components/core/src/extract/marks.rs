@@ -1,7 +1,7 @@
 //! The table of phrases by which facts are found, and how a line is compared with it.
 
 use super::fact::{Class, Severity};
-use crate::text::char_at;
+use crate::{item::Authority, text::char_at};
 
 /// Labels: the text before a colon at the start of a line or sentence.
 const LABELS: &[(Class, &[&str])] = &[
@@ -329,6 +329,55 @@ impl<'a> Sentence<'a> {
 /// Returns the bit of a first byte in `Sentence::initials`.
 fn bit(byte: Option<&u8>) -> u32 {
     byte.map_or(0, |it| 1 << (it & 31))
+}
+
+/// What somebody may quote, and the verbs of a quotation.
+const QUOTED: &[&str] = &[
+    "page",
+    "site",
+    "website",
+    "readme",
+    "file",
+    "document",
+    "documentation",
+    "docs",
+    "output",
+    "tool",
+    "result",
+    "article",
+    "comment",
+    "email",
+    "mail",
+    "log",
+    "response",
+    "text",
+    "ticket",
+];
+const QUOTES: &[&str] = &[
+    "says", "said", "say", "states", "claims", "tells", "told", "asks", "wants", "reads", "demands",
+];
+
+/// Returns true if a sentence in lower case tells what a page, a file or an output says.
+pub(super) fn is_quotation(lower: &str) -> bool {
+    const NEAR: usize = 12;
+    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
+    let mut words = words.take(NEAR);
+    let is_rule = |it: &&str| !["must", "should", "never", "always", "not", "will"].contains(it);
+    let begins = starts_with(lower, "according to");
+    words.any(|it| QUOTED.contains(&it))
+        && (begins || words.take_while(is_rule).any(|it| QUOTES.contains(&it)))
+}
+
+/// Returns the name of an author, unless it is that of a role: who has which authority, no text says.
+pub(super) fn author(name: &str) -> Option<&str> {
+    const ROLES: [&str; 8] =
+        ["human", "system", "admin", "owner", "orchestrator", "developer", "assistant", "root"];
+    let is_role = |word: &str| {
+        let is = |it: &str| it.eq_ignore_ascii_case(word);
+        ROLES.iter().any(|it| is(it)) || Authority::ALL.iter().any(|it| is(it.as_str()))
+    };
+    let mut words = name.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    (!words.any(is_role)).then_some(name)
 }
 
 /// Returns true for sentences such as `Don't worry` and `I want to thank you`.

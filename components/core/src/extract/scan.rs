@@ -35,6 +35,9 @@ pub(super) struct Scan<'a> {
     pub(super) facts: Vec<Fact>,
     /// The sentences that say that something is done, or that it is no longer.
     pub(super) reports: Vec<Report>,
+    /// True if the sentence tells what a page or an output says; and the line that ends such a list.
+    is_quoted: bool,
+    quoted_to: usize,
     /// The reader of words, once it is needed.
     reader: Option<Reader>,
     /// The number of lines that were read.
@@ -75,6 +78,8 @@ impl<'a> Scan<'a> {
             counted: (0, 0),
             facts: Vec::new(),
             reports: Vec::new(),
+            is_quoted: false,
+            quoted_to: 0,
             reader: None,
             lines: 0,
         }
@@ -112,6 +117,7 @@ impl<'a> Scan<'a> {
     /// Reads the line at `at`, and those that belong to the same fact. Returns how many.
     fn line(&mut self, lines: &[Line<'a>], at: usize) -> usize {
         let Some(line) = lines.get(at).copied() else { return 1 };
+        self.is_quoted = at < self.quoted_to;
         if line.text.trim_start().starts_with('>') {
             return 1;
         }
@@ -173,6 +179,12 @@ impl<'a> Scan<'a> {
             let before = before.saturating_add(sentence.len().saturating_sub(trimmed.len()));
             let lower = lower(&unquoted(trimmed));
             let sentence = marks::Sentence::new(&lower);
+            // What an agent tells of a page, the page says.
+            let is_told = self.authority > Authority::Operator && marks::is_quotation(&lower);
+            self.is_quoted = is_told || at < self.quoted_to;
+            if is_told && end == rest.len() && trimmed.trim_end().ends_with(':') {
+                self.quoted_to = at.saturating_add(following(lines, at, true, FACT_BYTES_MAX));
+            }
             let is_question = ends_as_question(trimmed);
             // `Is it fixed?` settles nothing.
             let settles = !is_question && sentence.may_settle();
@@ -227,7 +239,8 @@ impl<'a> Scan<'a> {
         let end = first.saturating_add(text.len());
         let char_end = char_start.saturating_add(narrow(text.chars().count()));
         let details = details(text);
-        let by = details.iter().find(|it| it.label == "agent").map(|it| it.text.clone());
+        let by = details.iter().find(|it| it.label == "agent").map(|it| it.text.as_str());
+        let made_by = by.or(start.speaker).and_then(marks::author).map(str::to_owned);
         let is_done =
             details.iter().any(|it| it.label == "status" && settle::is_done(&lower(&it.text)));
         let authority = self.authority_at(first);
@@ -249,7 +262,7 @@ impl<'a> Scan<'a> {
             severity,
             status: if is_done { Status::Resolved } else { Status::Open },
             said_at: start.said_at.map(str::to_owned),
-            made_by: by.or_else(|| start.speaker.map(str::to_owned)),
+            made_by,
             authority,
             digest: sha256(text),
             text: text.to_owned(),
@@ -261,7 +274,8 @@ impl<'a> Scan<'a> {
     fn authority_at(&self, byte: usize) -> Authority {
         let line_of = self.digest.partition_point(|it| it.0 <= byte).checked_sub(1);
         let source = line_of.and_then(|it| self.digest.get(it));
-        source.map_or(self.authority, |it| it.1)
+        let authority = source.map_or(self.authority, |it| it.1);
+        if self.is_quoted { authority.max(Authority::ToolExternal) } else { authority }
     }
 
     /// Adds a sentence that begins `in_line` if it says that something is done, or no longer is. `lower`
@@ -282,6 +296,7 @@ impl<'a> Scan<'a> {
         if !ends_as_question(trimmed) {
             return;
         }
+        self.is_quoted = false;
         let first = trimmed.rfind('\n').map_or(0, |it| it.saturating_add(1));
         let line = trimmed.get(first..).unwrap_or_default();
         let mut from = 0;
