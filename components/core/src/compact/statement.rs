@@ -70,9 +70,9 @@ fn statement(fact: &Fact) -> &str {
     end.and_then(|it| text.get(..it)).unwrap_or(text).trim()
 }
 
-/// Returns true for a label such as `DECISION` or `User preference`.
+/// Returns true for a label such as `DECISION`, `User preference` or `lena (SRE)`.
 fn is_label(text: &str) -> bool {
-    let text = text.trim_matches(['*', ' ']);
+    let text = text.split(" (").next().unwrap_or_default().trim_matches(['*', ' ']);
     let is_word = |it: &str| it.chars().all(|c| c.is_ascii_alphabetic());
     text.len() <= 30 && text.split(' ').count() <= 3 && text.split(' ').all(is_word)
 }

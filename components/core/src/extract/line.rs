@@ -38,7 +38,9 @@ pub(crate) fn head(line: &str, is_label: impl Fn(&str) -> bool) -> Head<'_> {
         head.said_at = Some(time);
         rest = skip_bullet(after);
     }
-    if let Some((name, after)) = rest.split_once(':')
+    if let Some((whole, after)) = rest.split_once(':')
+        && let Some(name) = whole.split(" (").next()
+        && (name == whole || whole.ends_with(')'))
         && is_name(name)
         && after.starts_with(' ')
         && !is_label(&name.to_lowercase())
@@ -218,6 +220,7 @@ mod tests {
             ),
             ("Alice: hello", (None, Some("Alice"), "hello")),
             ("Anna Maria: hello", (None, Some("Anna Maria"), "hello")),
+            ("Anna (SRE): hello", (None, Some("Anna"), "hello")),
             ("Decision: hello", (None, None, "Decision: hello")),
             ("[x] done", (None, None, "[x] done")),
             ("http://a.b: c", (None, None, "http://a.b: c")),

@@ -57,6 +57,12 @@ const STARTS: &[(Class, &[&str])] = &[
             "always",
             "please never",
             "please always",
+            "you can't",
+            "you cannot",
+            "you may not",
+            "you shouldn't",
+            "you should not",
+            "you mustn't",
             "only",
             "make sure",
             "please make sure",
@@ -135,6 +141,24 @@ const STARTS: &[(Class, &[&str])] = &[
     (Class::Learning, &["lesson learned", "learned that", "it turns out", "turns out"]),
     (Class::Modification, &["i modified", "i created", "i renamed", "i deleted"]),
 ];
+
+/// Phrases of a rule that begins in the middle of a sentence, behind the words that may stand before it.
+const CLAUSES: &[&str] = &[
+    "never",
+    "always",
+    "do not",
+    "don't",
+    "make sure",
+    "be sure to",
+    "you can't",
+    "you cannot",
+    "you may not",
+];
+const BEFORE: &[&str] =
+    &["and", "but", "so", "then", "also", "or", "please", "ok", "okay", "yes", "yeah", "plus"];
+/// Subjects of sentences that tell something, and command nothing.
+const TOLD: &[&str] =
+    &["i", "i'm", "i've", "it", "it's", "he", "she", "they", "this", "that", "there"];
 
 /// Phrases anywhere in a sentence, by class.
 const WITHIN: &[(Class, &[&str])] = &[
@@ -265,6 +289,9 @@ impl<'a> Sentence<'a> {
     /// bullets and the like.
     pub(super) fn class(&self, skipped: usize) -> Option<Class> {
         let opening = self.text.get(skipped..).unwrap_or_default();
+        // `lena (SRE): never …`
+        let said = opening.split_once(": ").filter(|it| it.0.split(' ').take(4).count() < 4);
+        let opening = said.map_or(opening, |it| it.1.trim_start());
         let opens = |marks: &&(Class, &[&str])| marks.1.iter().any(|it| starts_with(opening, it));
         if let Some((class, _)) = STARTS.iter().find(opens) {
             let is_bare = *class == Class::Constraint && starts_with(opening, "only");
@@ -283,7 +310,7 @@ impl<'a> Sentence<'a> {
             let after = self.find(it).and_then(|at| self.text.get(at.saturating_add(it.len())..));
             after.is_some_and(|it| it.trim_start().starts_with(|c: char| c.is_ascii_digit()))
         });
-        if is_bound || self.has("only") && self.has("allowed") {
+        if is_bound || self.has("only") && self.has("allowed") || self.has_rule(opening) {
             return Some(Class::Constraint);
         }
         if self.has("tried") && self.has("but") {
@@ -295,6 +322,21 @@ impl<'a> Sentence<'a> {
     /// Returns true if the sentence may say that something is done, or no longer done.
     pub(super) fn may_settle(&self) -> bool {
         self.has_any(SETTLES)
+    }
+
+    /// Returns true if a rule begins in the middle of the sentence: `Use first names and never say sorry`.
+    fn has_rule(&self, opening: &str) -> bool {
+        let begins = |start: usize| {
+            let (before, rest) = self.text.split_at_checked(start).unwrap_or_default();
+            let before = before.trim_end();
+            let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+            let is_apart = before.ends_with([',', ';', ':', '.', '—', '–', '-']);
+            let is_named = word.len() == before.len() && word.starts_with('@');
+            (is_apart || is_named || BEFORE.contains(&word)) && !is_small_talk(rest)
+        };
+        let mut first = opening.split([' ', ',']).take(2);
+        CLAUSES.iter().any(|it| self.find(it).is_some_and(begins))
+            && !first.any(|it| TOLD.contains(&it))
     }
 
     /// Returns true for a guess such as `it must have been` or `you must be tired`.

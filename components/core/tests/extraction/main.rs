@@ -229,6 +229,33 @@ fn a_form_ends_where_the_next_begins() {
     assert_eq!(texts, ["DECISION: Use Kafka\nRationale: logs", "DECISION: Use TLS"]);
 }
 
+/// Rules behind another clause, behind `And` and behind the name of a speaker in lower case were no
+/// facts, so that a compaction dropped them.
+#[test]
+fn a_rule_may_begin_within_a_sentence() {
+    for text in [
+        "Use first names and never say sorry.",
+        "perfect, and don't send it on weekends",
+        "And do not send it on weekends.",
+        "You can't use Redis here.",
+        "lena: Never deploy on Friday.",
+        "lena (SRE): Never deploy on Friday.",
+        "[10:31] lena: Never deploy on Friday.",
+        "@lena Never deploy on Friday.",
+        "ok, always ask first",
+        "Check it twice. then never touch it again",
+    ] {
+        assert!(of(&[text]).facts.iter().any(|it| it.class == Class::Constraint), "{text}");
+    }
+    assert_eq!(only("lena: we will use Kafka").class, Class::Decision);
+    assert_eq!(only("Lena (SRE): Never deploy on Friday.").made_by.as_deref(), Some("Lena"));
+    for text in
+        ["I tried it and never looked back.", "It works, and never fails.", "Perfect, don't worry."]
+    {
+        assert!(of(&[text]).facts.iter().all(|it| it.class != Class::Constraint), "{text}");
+    }
+}
+
 /// A model that wrote `User:` before a sentence made it one of the user, and what it told of a page was
 /// its own rule.
 #[test]
