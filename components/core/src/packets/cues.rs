@@ -6,6 +6,7 @@
 
 use std::sync::LazyLock;
 
+use super::revise::GENERIC;
 use crate::text::{char_at, lower};
 
 /// A sentence in lower case, and where its words start: a phrase is looked for there.
@@ -112,6 +113,8 @@ pub(super) enum Answer {
     Yes,
     /// It objects.
     No,
+    /// It puts off the answer.
+    Later,
     /// It says something else.
     Other,
 }
@@ -122,11 +125,12 @@ const YES_LIST: &str = "lovely, splendid, marvellous, very good, good point, goo
     for me, that works, go ahead, go for it, do it, do that, please do, makes sense, absolutely, \
     definitely, of course, confirmed, approved, deal, let's do that, let's do it, that's right, \
     fair enough, go with that, love it, nice, precisely, indeed, that's fine, i agree, cool, i'm \
-    happy with that, happy with that, no objections, by all means, lgtm, +1, both, all good, \
+    happy with that, happy with that, no objections, no objection, no problem, no worries, by all means, lgtm, +1, both, all good, \
     looks good, that's the one, that is right, that's correct";
 const NO_LIST: &str = "no, nope, nah, not that, not yet, rather not, i'd rather not, please don't, hold on, wait, \
-    hmm, absolutely not, i don't think so, i disagree, bad idea, never mind, scratch that, \
-    forget it, forget that";
+    hmm, absolutely not, of course not, definitely not, no way, no time, no space, no need, i don't think so, \
+    i disagree, bad idea, never mind, scratch that, forget it, forget that, drop it, drop that, \
+    skip it, skip that";
 const CORRECTIONS_LIST: &str = "instead, actually, on second thought, scratch that, change that, change it, changed, make \
     it, make that, rather than, no longer, not anymore, switch to, switched to, correction, i \
     meant, move it, moved to, bump, raise it, lower it, never mind, turns out, turned out, after \
@@ -187,11 +191,12 @@ const STRICT_LIST: &str = "must, mustn't, never, always, don't, do not, cannot, 
 
 /// Exclamations before what is said.
 const INTERJECTIONS_LIST: &str = "oh, ohh, ooh, ah, aha, ha, haha, hm, hmm, mm, uh, um, well, wow, wtf, lol, lmao, god, gosh, \
-    ugh, huh, hey, eh, man, dude, oops";
+    ugh, huh, hey, eh, man, dude, oops, hi, hello, good morning, morning, good to know, and, but, so, then, thanks";
 /// Phrases that put off an answer.
 const DEFERRALS_LIST: &str = "dunno, idk, i dunno, not sure, no idea, no clue, maybe, maybe later, perhaps, possibly, \
     let me ask, lemme ask, let me check, lemme check, let me think, i'll ask, i'll check, i will ask, \
-    ask me again, we'll see, we will see, good question, later, who knows, hard to say, eh, hm, hmm, \
+    ask me again, we'll see, we will see, good question, later, not now, not yet, let's discuss, let's talk, \
+    let's see, some other time, another time, who knows, hard to say, eh, hm, hmm, \
     i'd have to ask, i need to ask, no opinion, up to you";
 /// Phrases with which people say what they do not know or mind.
 const DISCLAIMERS_LIST: &str = "don't remember, do not remember, can't remember, don't recall, don't know, do not know, \
@@ -240,21 +245,83 @@ pub(super) fn is_personal(lower: &Lower) -> bool {
 
 /// Returns true if a sentence sets a strict rule.
 pub(super) fn forbids(lower: &Lower) -> bool {
-    STRICT.is_in(lower)
+    STRICT.is_in(lower) || rules_out(lower)
 }
 
-/// Returns how a message answers the one before it, by its first words.
+/// Returns how a sentence answers what is before it: by its first words, and by the last clause that
+/// does nothing but agree, object or put off: `yes, I understand, but no`.
 pub(super) fn answer(lower: &Lower) -> Answer {
-    let start = lower.text.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '+');
-    let (yes, no) = (YES.at(start), NO.at(start));
-    if start.starts_with('👍') {
-        return Answer::Yes;
+    let mut answer = Answer::Other;
+    for (nth, clause) in clauses(lower).enumerate() {
+        let (of, rest) = opening(clause);
+        let takes_back = matches!(of, Answer::No | Answer::Later) && says_nothing(rest);
+        if nth == 0 || takes_back {
+            answer = of;
+        }
+        let puts_off = rest.ends_with(" later") || clause.starts_with("let's discuss");
+        if answer == Answer::Yes && puts_off {
+            answer = Answer::Later;
+        }
     }
-    match (yes, no) {
-        (0, 0) => Answer::Other,
-        (yes, no) if yes >= no => Answer::Yes,
-        _ => Answer::No,
+    answer
+}
+
+/// Returns true if a sentence agrees to a part of what is before it: `freeze yes, night no`.
+pub(super) fn agrees_in_part(lower: &Lower) -> bool {
+    const ENDS: [&str; 7] = [" yes", " no", " ok", " okay", " good", " fine", " not"];
+    let is_part = |it: &str| {
+        let before = ENDS.iter().find_map(|end| it.strip_suffix(end));
+        before.is_some_and(|it| !says_nothing(it)) && opening(it).0 == Answer::Other
+    };
+    clauses(lower).any(is_part)
+        || [" except ", " apart from "].iter().any(|it| lower.text.contains(it))
+}
+
+/// Returns the words that a sentence takes away from what it agrees to: `ok, but no zip`.
+pub(super) fn taken(lower: &Lower) -> Option<&str> {
+    const LEADS: [&str; 7] = ["no ", "not ", "without ", "skip ", "drop ", "leave out ", "forget "];
+    let lead = |it: &str| it.trim_start_matches("but ").trim_start_matches("and ").to_owned();
+    clauses(lower).skip(1).find(|it| LEADS.iter().any(|one| lead(it).starts_with(one)))
+}
+
+/// Returns true if a text has only words that say nothing by themselves.
+fn says_nothing(text: &str) -> bool {
+    let mut words = text.split(|c| !is_word(c)).filter(|it| !it.is_empty());
+    words.all(|it| GENERIC.split_whitespace().any(|one| one == it))
+}
+
+/// Returns the clauses of a sentence.
+fn clauses(lower: &Lower) -> impl Iterator<Item = &str> {
+    let parts = lower.text.split([',', ';', ':', '.', '!', '?', '…', '—']);
+    let parts = parts.flat_map(|it| it.split(" but ")).map(str::trim);
+    parts.filter(|it| !it.is_empty())
+}
+
+/// Returns how a clause begins, and what follows these words.
+fn opening(clause: &str) -> (Answer, &str) {
+    let mut answer = Answer::Other;
+    let mut rest = clause;
+    loop {
+        rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '+' | '👍'));
+        let found = [
+            (INTERJECTIONS.at(rest), None),
+            (YES.at(rest), Some(Answer::Yes)),
+            (NO.at(rest), Some(Answer::No)),
+            (DEFERRALS.at(rest), Some(Answer::Later)),
+            (if rest.starts_with('👍') { '👍'.len_utf8() } else { 0 }, Some(Answer::Yes)),
+        ];
+        // Of phrases of one length the first.
+        let Some((length, of)) = found.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a })
+        else {
+            break;
+        };
+        if length == 0 {
+            break;
+        }
+        answer = of.unwrap_or(answer);
+        rest = rest.get(length..).unwrap_or_default();
     }
+    (answer, rest)
 }
 
 /// Returns true for a sentence that does nothing but agree or object.
@@ -263,17 +330,41 @@ pub(super) fn is_bare(lower: &Lower) -> bool {
     if lower.words() > 4 || has_digit {
         return false;
     }
-    // `Ohh no no.`
-    let mut start = lower.text.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '+');
-    loop {
-        let length = INTERJECTIONS.at(start);
-        if length == 0 {
-            break;
-        }
-        let rest = start.get(length..).unwrap_or_default();
-        start = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
-    }
-    start.is_empty() || YES.at(start) > 0 || NO.at(start) > 0 || answer(lower) != Answer::Other
+    let retracts = RETRACTIONS.at(&lower.text);
+    let (of, rest) = opening(lower.text.get(retracts..).unwrap_or_default());
+    // `Start please.`
+    let goes_on =
+        ["start", "begin", "continue", "proceed"].iter().find_map(|it| rest.strip_prefix(it));
+    let is_known = of != Answer::Other || goes_on.is_some() || rest.is_empty();
+    let is_more =
+        || chooses(lower) || corrects(lower) || forbids(lower) && !is_word_in("only", lower);
+    is_known && says_nothing(goes_on.unwrap_or(rest)) || of == Answer::Yes && !is_more()
+}
+
+fn is_word_in(word: &str, lower: &Lower) -> bool {
+    lower.starts.iter().any(|it| lower.text.get(*it..).is_some_and(|it| opens_with(it, word)))
+}
+
+/// Returns true if a sentence allows something.
+pub(super) fn permits(lower: &Lower) -> bool {
+    ["may", "can", "could", "allowed", "fine to", "ok to"].iter().any(|it| is_word_in(it, lower))
+}
+
+/// Returns true if a sentence begins with a correction.
+pub(super) fn begins_correction(lower: &Lower) -> bool {
+    let (_, rest) = opening(&lower.text);
+    CORRECTIONS.at(&lower.text) > 0 || CORRECTIONS.at(rest) > 0
+}
+
+/// Returns true if a sentence corrects what it has no words of: `Thursday works better after all`.
+pub(super) fn corrects_what_is_before(lower: &Lower) -> bool {
+    let is_other = [" instead", " after all"].iter().any(|it| lower.text.contains(it));
+    is_other || answer(lower) == Answer::No && has_pronoun(lower)
+}
+
+/// Returns true if a sentence points at something by `it`, `that` or `them`: `then raise it`.
+pub(super) fn has_pronoun(lower: &Lower) -> bool {
+    ["it", "that", "them", "those", "these"].iter().any(|it| is_word_in(it, lower))
 }
 
 /// Returns true if a sentence corrects something.
@@ -283,7 +374,16 @@ pub(super) fn corrects(lower: &Lower) -> bool {
 
 /// Returns true if a sentence sets a rule.
 pub(super) fn rules(lower: &Lower) -> bool {
-    opens_with(&lower.text, "no") && lower.words() > 2 || RULES.is_in(lower)
+    rules_out(lower) || RULES.is_in(lower)
+}
+
+/// Returns true if a sentence rules something out: `yeah no mails`.
+fn rules_out(lower: &Lower) -> bool {
+    clauses(lower).any(|it| {
+        let (_, rest) = opening(it);
+        let lead = it.strip_suffix(rest).unwrap_or_default().trim_end();
+        lead.rsplit(' ').next() == Some("no") && !says_nothing(rest)
+    })
 }
 
 /// Returns true if a sentence makes a choice.
@@ -317,6 +417,21 @@ pub(super) fn asks_to_do(lower: &Lower) -> bool {
 /// Returns true if a sentence refers to an earlier statement: `Keep those three.`
 pub(super) fn points_back(lower: &Lower) -> bool {
     POINTERS.is_in(lower)
+}
+
+/// Returns true if a sentence only greets.
+pub(super) fn greets(lower: &Lower) -> bool {
+    const GREETINGS: [&str; 6] = ["hi", "hey", "hello", "good morning", "morning", "good evening"];
+    lower.words() <= 3 && GREETINGS.iter().any(|it| opens_with(&lower.text, it))
+}
+
+/// Returns true if a sentence is of something before it: `only if there is none`, `then raise it`.
+pub(super) fn depends(lower: &Lower) -> bool {
+    ["only", "if", "unless", "then", "except"].iter().any(|it| opens_with(&lower.text, it))
+}
+
+pub(super) fn opens_with_then(lower: &Lower) -> bool {
+    opens_with(&lower.text, "then")
 }
 
 /// Returns true if a sentence announces something else: at its start, for `by the way` may stand anywhere.

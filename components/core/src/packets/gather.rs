@@ -68,8 +68,10 @@ fn leave_repetitions(all: &[Statement], reasons: &mut [Left]) {
             all.get(*it).is_some_and(|it| it.part != Part::File && it.part != Part::Example)
         })
         .collect();
-    let texts: Vec<&str> =
-        compared.iter().filter_map(|it| all.get(*it)).map(|it| it.text.as_str()).collect();
+    // `Never deploy on Friday.` and `never deploy on friday!!` are the same.
+    let said = |it: &Statement| it.spoken().trim_end_matches(['.', '!', ' ']).to_owned();
+    let texts: Vec<String> = compared.iter().filter_map(|it| all.get(*it)).map(said).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     for (place, other) in compared.iter().zip(repetitions(&texts)) {
         let other = other.and_then(|it| compared.get(it)).copied();
         if let (Some(other), Some(reason)) = (other, reasons.get_mut(*place)) {

@@ -43,7 +43,9 @@ pub(super) fn from_fact(item: &Item, fact: &Fact) -> Option<Statement> {
         Part::Pattern if is_to_avoid => Part::AntiPattern,
         it => it,
     };
-    let whole = extract::unlabelled(&fact.text);
+    // The id of an issue is no label: it says which issue it is.
+    let whole =
+        if fact.id.is_some() { fact.text.as_str() } else { extract::unlabelled(&fact.text) };
     let reasons = ["rationale", "reason", "because"];
     let detail = fact.details.iter().find(|it| reasons.contains(&it.label.as_str()));
     let first = whole.lines().next().unwrap_or_default();

@@ -39,7 +39,7 @@ pub(super) fn merge(all: &mut [Statement], reasons: &mut [Left]) {
         let Some(it) = all.get(place).filter(|it| it.part == Part::Decision && is_free) else {
             continue;
         };
-        let own = read(&mut reader, &generic, &it.text);
+        let own = read(&mut reader, &generic, it.spoken());
         let stems = || own.words.iter().chain(own.values.iter().map(|it| &it.stem));
         let lists: Vec<&Vec<usize>> = stems().filter_map(|it| having.get(it)).collect();
         let rarest = sorted(lists, |a, b| a.len().cmp(&b.len()));
@@ -55,7 +55,7 @@ pub(super) fn merge(all: &mut [Statement], reasons: &mut [Left]) {
         let found = compared.into_iter().find(|other| {
             let said = said.iter().find(|it| it.0 == *other);
             all.get(*other).zip(said).is_some_and(|(later, (_, said))| {
-                is_of_subject(&own, said, || likeness(&it.text, &later.text))
+                is_of_subject(&own, said, || likeness(it.spoken(), later.spoken()))
             })
         });
         if let Some(later) = found {

@@ -22,6 +22,8 @@ use crate::{
 const BYTES_MAX: usize = 64 << 10;
 /// The most bytes of one such message: a longer one is pasted.
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
+/// The longest name with a role, in bytes.
+const ROLE_BYTES_MAX: usize = 40;
 
 /// The speaker of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +37,15 @@ pub(super) enum Speaker {
 #[derive(Debug, Clone)]
 pub(super) struct Sentence<'a> {
     pub(super) line: u32,
+    /// Its first byte in the message.
     pub(super) start: usize,
+    /// The sentence, with the name of its speaker before it.
+    pub(super) whole: &'a str,
+    /// The name of its speaker: `Tom` of `Tom: fine with me.`
+    pub(super) by: Option<&'a str>,
+    /// What was said.
     pub(super) text: &'a str,
+    /// What was said, in lower case.
     pub(super) lower: Lower,
 }
 
@@ -50,7 +59,7 @@ pub(super) struct Message<'a> {
 }
 
 /// Returns the messages of people and of the team, with their sentences.
-pub(super) fn messages(items: &[Item]) -> Vec<Message<'_>> {
+pub(super) fn messages<'a>(task: &'a str, items: &'a [Item]) -> Vec<Message<'a>> {
     let mut left = BYTES_MAX;
     let mut kept: Vec<usize> = Vec::new();
     let first = items.iter().position(|it| speaker(it) == Speaker::User);
@@ -66,14 +75,21 @@ pub(super) fn messages(items: &[Item]) -> Vec<Message<'_>> {
         left = rest;
         kept.push(place);
     }
+    // A word that stands elsewhere in lower case is no name: `Delimiter: a comma.`
+    let texts = kept.iter().filter_map(|it| items.get(*it)?.text()).chain([task]);
+    let words = texts.flat_map(|it| it.split(|c: char| !c.is_alphanumeric()));
+    let words = words.filter(|it| it.starts_with(char::is_lowercase)).collect();
+    let words: Vec<&str> = sorted(words, Ord::cmp);
     let message = |place: usize| {
         let item = items.get(place)?;
+        let speaker = speaker(item);
+        let name = |it: &'a str| if speaker == Speaker::User { name(it, &words) } else { None };
         Some(Message {
             item: place,
-            speaker: speaker(item),
+            speaker,
             by: made_by(item),
             authority: extract::authority(item),
-            sentences: sentences(item.text()?),
+            sentences: sentences(item.text()?, name),
         })
     };
     sorted(kept, Ord::cmp).into_iter().filter_map(message).collect()
@@ -96,8 +112,19 @@ pub(super) fn made_by(item: &Item) -> MadeBy {
     }
 }
 
-/// Returns the sentences of a message outside of code and quotations.
-fn sentences(text: &str) -> Vec<Sentence<'_>> {
+/// Returns the name of the speaker before a colon at the start of a line: a name, of words that are
+/// not in the sorted `words`, or what has a role behind it, as in `lena (SRE)`.
+fn name<'a>(line: &'a str, words: &[&str]) -> Option<&'a str> {
+    let (name, _) = line.split_once(": ")?;
+    let has_role = name.ends_with(')') && name.contains(" (");
+    let is_word = |it: &str| words.binary_search(&it.to_lowercase().as_str()).is_ok();
+    let is_name = has_role && name.len() <= ROLE_BYTES_MAX
+        || head(line, |_| false).speaker.is_some() && !name.split(' ').any(is_word);
+    (is_name && extract::unlabelled(line).len() == line.len()).then_some(name)
+}
+
+/// Returns the sentences of a message outside of code and quotations. `name` reads the speaker of a line.
+fn sentences<'a>(text: &'a str, name: impl Fn(&'a str) -> Option<&'a str>) -> Vec<Sentence<'a>> {
     let mut all = Vec::new();
     for line in lines(text) {
         if line.is_fenced || line.text.trim_start().starts_with('>') {
@@ -105,17 +132,26 @@ fn sentences(text: &str) -> Vec<Sentence<'_>> {
         }
         let skipped = head(line.text, |_| true).rest;
         let rest = line.text.get(skipped..).unwrap_or_default();
+        let by = name(rest);
         let mut from = 0;
         for end in sentence_ends(rest) {
-            let sentence = rest.get(from..end).unwrap_or_default();
-            let lead = sentence.len().saturating_sub(sentence.trim_start().len());
+            let whole = rest.get(from..end).unwrap_or_default();
+            let lead = whole.len().saturating_sub(whole.trim_start().len());
             let start =
                 line.start.saturating_add(skipped).saturating_add(from).saturating_add(lead);
+            let spoken = by.filter(|_| from == 0).map_or(0, |it| it.len().saturating_add(1));
             from = end;
-            let text = sentence.trim();
+            let text = whole.get(spoken..).unwrap_or_default().trim();
             if text.chars().any(char::is_alphanumeric) {
-                let lower = Lower::new(text);
-                all.push(Sentence { line: line.number.saturating_add(1), start, text, lower });
+                let (whole, lower) = (whole.trim(), Lower::new(text));
+                all.push(Sentence {
+                    line: line.number.saturating_add(1),
+                    start,
+                    whole,
+                    by,
+                    text,
+                    lower,
+                });
             }
         }
     }

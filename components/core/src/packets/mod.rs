@@ -38,6 +38,7 @@ mod query;
 mod reading;
 mod recipe;
 mod render;
+mod reply;
 mod request;
 mod revise;
 mod source;

@@ -30,8 +30,12 @@ const NUMERALS: [&str; 23] = [
 ];
 /// A correction may leave out its subject if that was mentioned at most this many items before.
 const NEAR: usize = 3;
+/// A correction such as `Thursday works better after all` has at most this many words.
+const OTHER_WORDS_MAX: usize = 5;
+/// A statement of fewer words has no subject that another could turn around.
+const SUBJECT_WORDS_MIN: usize = 2;
 /// A correction with more words than this names its subject itself.
-const SUBJECTLESS_MAX: usize = 3;
+const SUBJECTLESS_MAX: usize = 2;
 /// The rest of a sentence is kept from this many words on.
 const REST_WORDS_MIN: usize = 3;
 /// The separators of clauses.
@@ -58,10 +62,12 @@ pub(super) struct Said {
     /// True if it still holds.
     pub(super) is_live: bool,
     corrects: bool,
+    /// What it says, in lower case: an answer without its question.
+    lower: Lower,
     /// True if it is an answer, with its question.
     is_answer: bool,
-    /// The tokens of its text; none if they are not read yet.
-    pub(super) tokens: Vec<Token>,
+    /// The tokens of its text.
+    tokens: Vec<Token>,
     words: Vec<Word>,
     /// Words after a number: units name no subject.
     units: Vec<Word>,
@@ -71,7 +77,7 @@ pub(super) struct Said {
 }
 
 /// A time, a number or a name.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct Value {
     token: Token,
     kind: ValueKind,
@@ -108,9 +114,9 @@ enum ValueKind {
 
 impl Said {
     pub(super) fn new(statement: Statement, place: (usize, usize), is_user: bool) -> Self {
-        let lower = statement.text.to_lowercase();
-        let answer = lower.split_once(" — ").map(|it| it.1);
-        let corrects = cues::corrects(&Lower::new(answer.unwrap_or(&lower)));
+        let answer = statement.spoken().rsplit_once(" — ").map(|it| it.1);
+        let lower = Lower::new(answer.unwrap_or(statement.spoken()));
+        let corrects = cues::corrects(&lower);
         let is_answer = answer.is_some();
         Self {
             statement,
@@ -119,6 +125,7 @@ impl Said {
             is_agreed: false,
             is_live: true,
             corrects,
+            lower,
             is_answer,
             tokens: Vec::new(),
             words: Vec::new(),
@@ -130,12 +137,28 @@ impl Said {
 
     /// Replaces the text, with its tokens.
     fn set_text(&mut self, reader: &mut Reader, text: String) {
-        self.tokens = tokens(reader, &text);
         self.statement.text = text;
+        self.tokens = tokens(reader, self.statement.spoken());
+    }
+
+    /// Returns the stems of its words and names that name something.
+    fn stems(&self, generic: &[Word]) -> Vec<Word> {
+        let stems = self.tokens.iter().map(|it| it.stem);
+        stems.filter(|it| *it != 0 && !generic.contains(it)).collect()
+    }
+
+    fn negates(&self) -> bool {
+        self.tokens.iter().any(|it| it.kind == TokenKind::Negation)
+    }
+
+    /// Returns true if a value is in the answer, of a statement that is an answer.
+    fn chooses(&self, reader: &mut Reader, value: &Value) -> bool {
+        let answer = self.statement.text.rsplit_once(" — ").map_or("", |it| it.1);
+        tokens(reader, answer).iter().any(|it| it.form == value.token.form)
     }
 
     fn read(&mut self, reader: &mut Reader, generic: &[Word]) {
-        let text = self.statement.text.clone();
+        let text = self.statement.spoken().to_owned();
         let lower = text.to_lowercase();
         let left = left(&lower).and_then(|(from, to)| text.get(from..to)).unwrap_or_default();
         if !left.is_empty() {
@@ -143,9 +166,7 @@ impl Said {
             self.left = read.into_iter().filter(|it| it.stem != 0).collect();
         }
         let mut is_unit = false;
-        if self.tokens.is_empty() {
-            self.tokens = tokens(reader, &text);
-        }
+        self.tokens = tokens(reader, &text);
         for token in &self.tokens {
             let is_left = self.left.iter().any(|it| it.form == token.form);
             let (is_word, stem) = (token.kind == TokenKind::Word && token.stem != 0, token.stem);
@@ -181,44 +202,114 @@ pub(super) fn revise(all: &mut [Said]) {
         if later.statement.part == Part::Goal || !(later.is_user || later.is_agreed) {
             continue;
         }
-        let mut replaced: Option<(usize, Vec<Value>)> = None;
+        let mut replaced: Option<(usize, Effect)> = None;
         let mut is_nearest = true;
         for (nth, earlier) in before.iter().enumerate().rev().take(COMPARED_MAX) {
             if !earlier.is_live || earlier.statement.part == Part::Goal {
                 continue;
             }
             let values = replaced_values(&mut reader, later, earlier, is_nearest);
+            if !values.is_empty() {
+                replaced = Some((nth, Effect::Values(values)));
+                break;
+            }
+            if let Some(effect) = effect(&generic, later, earlier, is_nearest) {
+                replaced = Some((nth, effect));
+                break;
+            }
             if shares_kind(later, earlier) {
                 is_nearest = false;
             }
-            if !values.is_empty() {
-                replaced = Some((nth, values));
-                break;
-            }
         }
-        let Some((nth, values)) = replaced else { continue };
-        let Some(subject) = before.get(nth).map(|it| it.words.clone()) else { continue };
-        for (at, it) in before.iter_mut().enumerate().rev().filter(|it| it.1.is_live) {
-            let is_replaced = |one: &Value| values.iter().any(|it| it.token.form == one.token.form);
-            let has_value = it.values.iter().any(is_replaced);
-            let has_subject = it.words.iter().any(|it| subject.contains(it));
-            if at == nth || (has_value && has_subject && it.statement.part != Part::Goal) {
-                let short = it.statement.source.origin.short();
-                match rest(&it.statement.text, &values, later, &mut reader) {
-                    Some(rest) => {
-                        it.set_text(&mut reader, rest);
-                        let (values, tokens) = (&mut it.values, &it.tokens);
-                        values.retain(|one| tokens.iter().any(|it| it.form == one.token.form));
-                    }
-                    None => it.is_live = false,
-                }
-                let has_words = it.words.iter().any(|it| later.words.contains(it));
-                let lead = (at == nth && !has_words).then(|| lead(&it.statement.text, &values));
-                later.statement.merged_from.insert(0, short);
-                if let Some(lead) = lead.flatten() {
-                    later.set_text(&mut reader, format!("{lead} … {}", later.statement.text));
+        let Some((nth, effect)) = replaced else { continue };
+        match (effect, before.get_mut(nth)) {
+            (Effect::Values(values), _) => replace(before, later, (nth, &values), &mut reader),
+            (effect, Some(earlier)) => {
+                earlier.is_live = false;
+                later.statement.merged_from.insert(0, earlier.statement.source.origin.short());
+                if effect == Effect::Amended {
+                    amend(later, earlier, &mut reader);
                 }
             }
+            _ => {}
+        }
+    }
+}
+
+/// What a later statement does to an earlier one.
+#[derive(Debug, PartialEq)]
+enum Effect {
+    /// It replaces values of it.
+    Values(Vec<Value>),
+    /// It replaces all of it.
+    Whole,
+    /// It changes it, and makes no sense without it.
+    Amended,
+}
+
+/// Returns what a later statement does to an earlier one that has no value of the same kind.
+fn effect(generic: &[Word], later: &Said, earlier: &Said, is_nearest: bool) -> Option<Effect> {
+    let (new, old) = (later.stems(generic), earlier.stems(generic));
+    let has_all = |a: &[Word], b: &[Word]| b.iter().all(|it| a.contains(it));
+    if old.len() >= SUBJECT_WORDS_MIN && has_all(&new, &old) && later.negates() != earlier.negates()
+    {
+        // `You may deploy on Friday if …` after `Never deploy on Friday`, and the other way round.
+        let allows = earlier.negates() && (later.corrects || cues::permits(&later.lower));
+        let forbids = later.negates() && has_all(&old, &new);
+        return (allows || forbids).then_some(Effect::Whole);
+    }
+    if !later.corrects || !earlier.is_answer || later.is_answer || !earlier.is_user {
+        return None;
+    }
+    if cues::begins_correction(&later.lower) && new.iter().any(|it| old.contains(it)) {
+        return Some(Effect::Whole);
+    }
+    let is_close = is_nearest && later.place.0.saturating_sub(earlier.place.0) <= NEAR;
+    let is_amended = is_close
+        && later.words.len() <= OTHER_WORDS_MAX
+        && cues::corrects_what_is_before(&later.lower);
+    is_amended.then_some(Effect::Amended)
+}
+
+/// Puts an earlier statement before one that changes it.
+fn amend(later: &mut Said, earlier: &Said, reader: &mut Reader) {
+    let text = format!("{} — {}", earlier.statement.text, later.statement.spoken());
+    later.statement.detail = None;
+    later.set_text(reader, text);
+}
+
+/// Removes replaced values from the statement that has them, and from the others of its subject.
+fn replace(
+    before: &mut [Said],
+    later: &mut Said,
+    (nth, values): (usize, &[Value]),
+    reader: &mut Reader,
+) {
+    let Some(subject) = before.get(nth).map(|it| it.words.clone()) else { return };
+    for (at, it) in before.iter_mut().enumerate().rev().filter(|it| it.1.is_live) {
+        let is_replaced = |one: &Value| values.iter().any(|it| it.token.form == one.token.form);
+        let has_value = it.values.iter().any(is_replaced);
+        let has_subject = it.words.iter().any(|it| subject.contains(it));
+        if at != nth && !(has_value && has_subject && it.statement.part != Part::Goal) {
+            continue;
+        }
+        let short = it.statement.source.origin.short();
+        let has_words = it.words.iter().any(|it| later.words.contains(it));
+        let left = later.left.iter().any(|it| values.iter().any(|one| names_same(it, &one.token)));
+        later.statement.merged_from.insert(0, short);
+        let is_short = later.is_user && later.words.len() <= SUBJECTLESS_MAX;
+        if at == nth && is_short && !has_words && !left && !it.words.is_empty() {
+            it.is_live = false;
+            amend(later, it, reader);
+            continue;
+        }
+        match rest(&it.statement.text, values, later, reader) {
+            Some(rest) => {
+                it.set_text(reader, rest);
+                let (values, tokens) = (&mut it.values, &it.tokens);
+                values.retain(|one| tokens.iter().any(|it| it.form == one.token.form));
+            }
+            None => it.is_live = false,
         }
     }
 }
@@ -243,12 +334,6 @@ fn rest(text: &str, values: &[Value], later: &Said, reader: &mut Reader) -> Opti
         (kept, None) => kept.map(str::to_owned),
         (kept, Some(next)) => Some(format!("{} … {next}", kept.unwrap_or(before.trim()))),
     }
-}
-
-/// Returns the text before the first of the values: the subject of a correction.
-fn lead(text: &str, values: &[Value]) -> Option<String> {
-    let lead = text.get(..places(text, values).first()?.start)?.trim();
-    (lead.split_whitespace().count() >= REST_WORDS_MIN).then(|| lead.to_owned())
 }
 
 /// Returns where the values are in a text, the first first. `3` is not in `13`.
@@ -283,17 +368,34 @@ fn replaced_values(
     if !left.is_empty() {
         return left;
     }
-    if earlier.values.is_empty() {
-        return Vec::new();
-    }
     let shared = later.words.iter().filter(|it| earlier.words.contains(it)).count();
-    if shared == 0 && !later.corrects {
+    let news = || later.values.iter().filter(|it| !it.is_in(&earlier.values));
+    // `5000 feels low, make it 20000`, and of `20000 is slow, 8000 is not` the answer `8000 then`.
+    let is_own = |it: &&Value| {
+        it.kind != ValueKind::Name
+            && it.is_in(&later.values)
+            && if later.is_answer {
+                !later.chooses(reader, it)
+                    && later
+                        .values
+                        .iter()
+                        .any(|one| one.kind == it.kind && later.chooses(reader, one))
+            } else {
+                news().any(|one| one.kind == it.kind)
+            }
+    };
+    let is_short = later.words.len() <= SUBJECTLESS_MAX || shared > 0;
+    let own: Vec<Value> = earlier.values.iter().filter(is_own).cloned().collect();
+    if !own.is_empty() && (later.is_answer || later.corrects && is_short) {
+        return own;
+    }
+    if earlier.values.is_empty() || shared == 0 && !later.corrects {
         return Vec::new();
     }
     let is_unit = |it: &&Word| later.units.contains(it) || earlier.units.contains(it);
     let units = later.words.iter().filter(|it| earlier.words.contains(it)).filter(is_unit).count();
     let least = later.words.len().min(earlier.words.len());
-    let news: Vec<&Value> = later.values.iter().filter(|it| !it.is_in(&earlier.values)).collect();
+    let news: Vec<&Value> = news().collect();
     let has_same = news.len() < later.values.len();
     let is_replaced =
         |old: &&Value| !old.is_in(&later.values) && news.iter().any(|it| it.kind == old.kind);
@@ -309,7 +411,12 @@ fn replaced_values(
     if differing.is_empty() {
         return differing;
     }
+    // `The log level is 3, make it 4` corrects itself.
+    let of_kind = |kind: ValueKind| later.values.iter().filter(|it| it.kind == kind).count();
+    let is_own = !has_same && differing.iter().any(|it| of_kind(it.kind) > 1);
     let is_close = is_nearest
+        && !is_own
+        && later.is_user
         && !later.is_answer
         && later.words.len().saturating_sub(later.units.len()) <= SUBJECTLESS_MAX
         && later.place.0.saturating_sub(earlier.place.0) <= NEAR
@@ -381,18 +488,27 @@ fn is_numeral(token: &Token) -> bool {
 /// Returns the place of what a sentence in lower case says that it leaves: `instead of Y`, `rather
 /// than Y`, `no longer Y`, `from Y to`, `not Y`.
 fn left(lower: &str) -> Option<(usize, usize)> {
-    const MARKS: [&str; 7] =
-        ["instead of ", "rather than ", "no longer ", ", not ", "replace ", "forget ", "drop "];
-    const ENDS: [&str; 7] = [",", ".", ";", " with ", " for ", " because ", " and "];
-    let mut first: Option<(usize, usize)> = None;
-    let mut start = 0;
-    while let Some((at, nth)) = find_any(lower, &MARKS, start) {
-        if first.is_none_or(|it| nth < it.1) {
-            first = Some((at, nth));
+    for mark in [
+        "instead of ",
+        "rather than ",
+        "no longer ",
+        ", not ",
+        "replace ",
+        "forget ",
+        "drop ",
+        "dropped ",
+        "changed my mind about ",
+    ] {
+        if let Some(at) = lower.find(mark) {
+            let from = at.saturating_add(mark.len());
+            let rest = lower.get(from..).unwrap_or_default();
+            let end = [",", ".", ";", " with ", " for ", " because ", " and "]
+                .iter()
+                .filter_map(|it| rest.find(it))
+                .min()
+                .unwrap_or(rest.len());
+            return Some((from, from.saturating_add(end)));
         }
-        start = at.saturating_add(1);
     }
-    let (at, nth) = first?;
-    let from = at.saturating_add(MARKS.get(nth)?.len());
-    Some((from, find_any(lower, &ENDS, from).map_or(lower.len(), |it| it.0)))
+    None
 }

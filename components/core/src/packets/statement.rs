@@ -113,6 +113,13 @@ impl Statement {
         }
     }
 
+    /// Returns the text without the name of its speaker before it.
+    pub(super) fn spoken(&self) -> &str {
+        let by = self.source.by.as_deref().unwrap_or_default();
+        let after = self.text.strip_prefix(by).and_then(|it| it.strip_prefix(": "));
+        after.unwrap_or(&self.text)
+    }
+
     /// Returns the text and the detail as one text, to be compared.
     pub(super) fn whole(&self) -> String {
         match &self.detail {

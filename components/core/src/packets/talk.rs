@@ -7,11 +7,12 @@
 //! long conversation is read in part (`window`).
 
 use super::{
-    cues::{self, Answer},
+    cues::{self, Answer, Lower},
     kinds::Part,
     labelled::{from_fact, is_labelled},
     material::with_reason,
     messages::{Message, Sentence, Speaker, messages, starts_aside},
+    reply,
     revise::{self, GENERIC, Said},
     statement::{Origin, Source, Statement},
     topics::Topics,
@@ -22,7 +23,7 @@ use crate::{
     digest::sha256,
     extract::{
         Class, Fact, Status,
-        claim::{Token, TokenKind, tokens},
+        claim::{TokenKind, tokens},
         extract_all,
     },
     item::Item,
@@ -35,43 +36,39 @@ use crate::{
 
 /// The longest sentence that is a statement, in characters.
 const SENTENCE_CHARS_MAX: usize = 400;
-/// An answer to a question has at most this many words.
-const ANSWER_WORDS_MAX: usize = 16;
 /// A reaction before an agreement has at most this many words.
-const REACTION_WORDS_MAX: usize = 6;
-/// A rule with more words than this needs no question.
-const RULE_WORDS_MIN: usize = 4;
+pub(super) const REACTION_WORDS_MAX: usize = 6;
 /// A fragment has at most this many words.
 const FRAGMENT_WORDS_MAX: usize = 1;
 /// The goal is one of this many sentences.
 const GOAL_SENTENCES: usize = 4;
 /// The longest goal, in bytes.
 const GOAL_BYTES_MAX: usize = 600;
-/// The most proposals of a message that an agreement accepts.
-const PROPOSALS_MAX: usize = 6;
 
 /// Returns the statements of a conversation, in its order.
 pub(super) fn read(task: &str, items: &[Item]) -> Vec<Statement> {
     let read = window(items);
     let items = read.as_ref();
     let facts = extract_all(items).facts;
-    let messages = messages(items);
+    let messages = messages(task, items);
     let mut reader = Reader::default();
     let generic = reader.distinct(GENERIC);
     let mut words = reader.distinct(task);
     words.retain(|it| !generic.contains(it));
     let mut reading = Reading {
         items,
-        messages: &messages,
         facts: Facts::new(&facts),
         topics: Topics::read(task, items, &messages),
         found: Vec::new(),
         reader,
         generic,
         task: words,
+        last_of_model: None,
+        turn: 0,
+        is_answered: false,
     };
     for nth in 0..messages.len() {
-        reading.message(nth);
+        reading.message(&messages, nth);
     }
     reading.found.retain(|it| it.is_live);
     let mut found = reading.found;
@@ -88,7 +85,7 @@ pub(super) fn read(task: &str, items: &[Item]) -> Vec<Statement> {
 
 /// The facts of a conversation by their places, each with true if its sentence was read: then it is
 /// already a statement, or was left out.
-struct Facts<'a>(Vec<(&'a Fact, bool)>);
+pub(super) struct Facts<'a>(Vec<(&'a Fact, bool)>);
 
 impl<'a> Facts<'a> {
     fn new(facts: &'a [Fact]) -> Self {
@@ -96,22 +93,17 @@ impl<'a> Facts<'a> {
         Self(sorted(all, |(a, _), (b, _)| place(a).cmp(&place(b))))
     }
 
-    fn range(&self, at: (usize, usize)) -> std::ops::Range<usize> {
-        let before = |is_before: &dyn Fn((usize, usize)) -> bool| {
-            self.0.partition_point(|it| is_before(place(it.0)))
-        };
-        before(&|it| it < at)..before(&|it| it <= at)
-    }
-
-    /// Returns the fact of a sentence.
-    fn get(&self, at: (usize, usize)) -> Option<&'a Fact> {
-        self.0.get(self.range(at))?.last().map(|it| it.0)
-    }
-
-    /// Marks a sentence as read.
-    fn mark(&mut self, at: (usize, usize)) {
-        let range = self.range(at);
-        self.0.get_mut(range).into_iter().flatten().for_each(|it| it.1 = true);
+    /// Returns the last fact in a sentence, after marking those there as read.
+    pub(super) fn of(&mut self, item: usize, sentence: &Sentence<'_>) -> Option<&'a Fact> {
+        let from = (item, sentence.start);
+        let to = (item, sentence.start.saturating_add(sentence.whole.len()));
+        let before = |at: (usize, usize)| self.0.partition_point(|it| place(it.0) < at);
+        let range = before(from)..before(to);
+        let all = self.0.get_mut(range)?;
+        for it in all.iter_mut() {
+            it.1 = true;
+        }
+        all.last().map(|it| it.0)
     }
 }
 
@@ -125,79 +117,77 @@ fn place(it: &Fact) -> (usize, usize) {
 struct Place {
     /// The place of its message.
     nth: usize,
+    /// Its item and its first byte there.
+    key: (usize, usize),
     /// True if its message answers something, or has an earlier statement on the subject.
     answers: bool,
     /// True if it is in the paragraph that states the goal.
     is_of_goal: bool,
+    /// True if the message before is about something else.
+    is_aside: bool,
 }
 
 /// A conversation that is being read.
-struct Reading<'a> {
-    items: &'a [Item],
-    messages: &'a [Message<'a>],
-    facts: Facts<'a>,
+pub(super) struct Reading<'a> {
+    pub(super) items: &'a [Item],
+    pub(super) facts: Facts<'a>,
     topics: Topics,
-    found: Vec<Said>,
-    reader: Reader,
+    pub(super) found: Vec<Said>,
+    pub(super) reader: Reader,
     /// Words that name no subject.
-    generic: Vec<Word>,
+    pub(super) generic: Vec<Word>,
     /// The words of the task.
     task: Vec<Word>,
+    /// The last message of a model, and its sentences.
+    pub(super) last_of_model: Option<(usize, Vec<String>)>,
+    /// The number of statements before the turn of a person.
+    pub(super) turn: usize,
+    /// True if somebody agreed or objected to that message.
+    pub(super) is_answered: bool,
 }
 
-impl<'a> Reading<'a> {
-    fn message(&mut self, nth: usize) {
-        let Some(message) = self.messages.get(nth) else { return };
+impl Reading<'_> {
+    fn message(&mut self, messages: &[Message<'_>], nth: usize) {
+        let Some(message) = messages.get(nth) else { return };
         match message.speaker {
-            Speaker::User => self.of_user(nth),
+            Speaker::User => self.of_user(messages, nth),
             _ => self.of_model(message, nth),
         }
     }
 
-    /// Returns the message before the one at `nth`, if a model wrote it.
-    fn of_model_before(&self, nth: usize) -> Option<&'a Message<'a>> {
-        let before = nth.checked_sub(1).and_then(|it| self.messages.get(it));
-        before.filter(|it| it.speaker == Speaker::Model)
-    }
-
     /// Reads a message of a person.
-    fn of_user(&mut self, nth: usize) {
-        let Some(message) = self.messages.get(nth) else { return };
-        let before = self.of_model_before(nth);
-        let opening = answer(message);
-        let mut first = 0;
-        if let Some(before) = before {
-            if self.answers(before, message, opening) {
-                first = 1;
-            }
-            match opening {
-                Answer::Yes => self.accept(before, message),
-                Answer::No => self.reject(before),
-                Answer::Other => {}
-            }
-        }
-        let mut goal_end = 0;
+    fn of_user(&mut self, messages: &[Message<'_>], nth: usize) {
+        let Some(message) = messages.get(nth) else { return };
+        let before = nth.checked_sub(1).and_then(|it| messages.get(it));
+        let is_aside = before.is_some_and(starts_aside);
         let is_first = !self.found.iter().any(|it| it.statement.part == Part::Goal);
-        if is_first {
-            goal_end = self.goal(message);
-        }
-        let goal = self.found.last().filter(|it| is_first && it.statement.part == Part::Goal);
+        let goal_end = if is_first { self.goal(message) } else { 0 };
+        let goal = self.found.last().filter(|_| goal_end > 0);
         let goal_start = goal.map(|it| it.place.1);
-        let mut is_aside = false;
+        let opening = reply::answer(message);
+        let first = match before {
+            Some(it) if it.speaker == Speaker::Model => {
+                let opens = message.sentences.first().map(|it| it.start);
+                // The goal is no answer to `How can I help?`
+                if opens == goal_start { 0 } else { self.reply(it, message, opening) }
+            }
+            Some(_) => self.go_on(messages, message, opening),
+            None => 0,
+        };
+        let mut is_off = false;
         // What follows something of the subject in one message belongs to it.
         let mut follows = first > 0;
         for (place, sentence) in message.sentences.iter().enumerate() {
             let key = (message.item, sentence.start);
-            let fact = self.facts.get(key);
-            self.facts.mark(key);
-            is_aside |= cues::is_aside(&sentence.lower);
+            let fact = self.facts.of(message.item, sentence);
+            is_off |= cues::is_aside(&sentence.lower);
             // The packet always shows the first sentence of the goal, however short the rest is.
             let is_goal =
                 Some(sentence.start) == goal_start && sentence.lower.words() > REACTION_WORDS_MAX;
             let is_known = place < first
                 || is_goal
                 || sentence.start < goal_end && !cues::forbids(&sentence.lower);
-            if is_aside || is_known && fact.is_none_or(|it| !is_labelled(it)) {
+            if is_off || is_known && fact.is_none_or(|it| !is_labelled(it)) {
                 continue;
             }
             if place > 0 && cues::retracts(&sentence.lower) && self.retract(message, sentence) {
@@ -210,10 +200,16 @@ impl<'a> Reading<'a> {
                 self.take_back(message, place);
                 continue;
             }
-            let replies = place == 0 && before.is_some_and(|it| !starts_aside(it));
+            // What a person says after a message of a person answers no less.
+            let replies = place == 0 && before.is_some() && !is_aside;
             let known = self.found.len();
-            let reads =
-                Place { nth, answers: replies || follows, is_of_goal: sentence.start < goal_end };
+            let reads = Place {
+                nth,
+                key,
+                answers: replies || follows,
+                is_of_goal: sentence.start < goal_end,
+                is_aside,
+            };
             self.sentence_of_user((message, reads), sentence, fact);
             follows |= self.found.len() > known || replies && opening != Answer::Other;
         }
@@ -226,7 +222,7 @@ impl<'a> Reading<'a> {
         sentence: &Sentence<'_>,
         fact: Option<&Fact>,
     ) {
-        let Place { nth, answers, is_of_goal } = at;
+        let Place { nth, key, answers, is_of_goal, is_aside } = at;
         if let Some(fact) = fact.filter(|it| is_labelled(it)) {
             let item = self.items.get(message.item);
             let statement = item.and_then(|it| from_fact(it, fact));
@@ -234,7 +230,7 @@ impl<'a> Reading<'a> {
                 // A label is no reason to include a statement about another task.
                 let ties = self.topics.ties(&mut self.reader, sentence.text, nth);
                 it.is_weak = ties == 0 && !is_of_goal;
-                self.push(it, message);
+                self.push(it, message, key);
             }
             return;
         }
@@ -244,6 +240,10 @@ impl<'a> Reading<'a> {
             return;
         }
         let read = tokens(&mut self.reader, sentence.text);
+        // `\\o/`
+        if read.iter().all(|it| it.form.len() < 2) {
+            return;
+        }
         let has_value = read.iter().any(|it| it.kind == TokenKind::Hard);
         let (rules, chooses, corrects) =
             (cues::rules(lower), cues::chooses(lower), cues::corrects(lower));
@@ -265,17 +265,20 @@ impl<'a> Reading<'a> {
         let is_marked = fact.is_some_and(|it| it.class != Class::Fact && it.class != Class::Goal);
         let ties = self.topics.ties(&mut self.reader, sentence.text, nth);
         // A narrative about oneself or the past is not an instruction.
+        let is_first = message.sentences.first().is_some_and(|it| it.start == sentence.start);
         let is_told = !has_cue && !is_marked && cues::narrates(lower);
+        let is_told = is_told && !(is_first && answers && has_value);
         let is_said = has_cue || has_value || answers || is_marked;
-        let is_tied = ties > 0 || is_of_goal || answers && !cues::is_personal(lower);
+        let is_near = ties > 0 || is_of_goal || answers && !cues::is_personal(lower);
+        // A rule holds whatever it is about.
+        let is_tied = is_near || has_cue && !is_aside && !cues::is_personal(lower);
         if !is_said || !is_tied || is_told {
             return;
         }
         let mut it = self.statement(message, sentence, part);
-        let mut known = Known { is_marked, ..Known::default() };
+        let mut known = Known { is_marked, is_astray: !is_near, ..Known::default() };
         weigh(&mut it, lower, &read, known);
         let length = it.text.len();
-        let is_first = message.sentences.first().is_some_and(|it| it.start == sentence.start);
         let words = read.iter().filter(|it| it.stem != 0).count();
         if is_first && words <= FRAGMENT_WORDS_MAX && !has_cue {
             self.complete(&mut it, nth);
@@ -288,158 +291,7 @@ impl<'a> Reading<'a> {
             known.is_agreed = true;
             weigh(&mut it, lower, &read, known);
         }
-        let (is_whole, count) = (it.text == sentence.text, self.found.len());
-        self.push(it, message);
-        if let Some(said) = self.found.get_mut(count).filter(|_| is_whole) {
-            said.tokens = read;
-        }
-    }
-
-    /// Replaces the last statement of the message, with the question it answers. Returns false if
-    /// it has no statement.
-    fn retract(&mut self, message: &Message<'_>, sentence: &Sentence<'_>) -> bool {
-        let said = self.found.last_mut().filter(|it| it.is_user && it.place.0 == message.item);
-        let Some(before) = said else { return false };
-        before.is_live = false;
-        let question = before.statement.text.split_once(" — ").map(|it| it.0.to_owned());
-        let short = before.statement.source.origin.short();
-        let mut it = self.statement(message, sentence, Part::Decision);
-        if let Some(question) = question {
-            it.text = format!("{question} — {}", sentence.text);
-            it.detail = None;
-        }
-        it.merged_from = vec![short];
-        self.push(it, message);
-        true
-    }
-
-    /// Removes the statement that a `No.` takes back: that of the sentence before, but for words such as
-    /// `Hm.`
-    fn take_back(&mut self, message: &Message<'_>, place: usize) {
-        let before = message.sentences.iter().take(place);
-        let is_empty = |it: &Sentence<'_>| cues::is_bare(&it.lower) || it.lower.words() == 1;
-        let said = before.rev().find(|it| !is_empty(it)).map(|it| (message.item, it.start));
-        let last = self.found.last_mut().filter(|it| it.is_user && Some(it.place) == said);
-        if let Some(it) = last {
-            it.is_live = false;
-        }
-    }
-
-    /// Puts what a fragment such as `WebP.` chooses from before it.
-    fn complete(&mut self, it: &mut Statement, nth: usize) {
-        let read = tokens(&mut self.reader, &["- ", &it.text].concat());
-        let values: Vec<String> =
-            read.into_iter().filter(|it| it.stem != 0).map(|it| it.form).collect();
-        let Some(message) = self.of_model_before(nth) else { return };
-        let has_value = |it: &&Sentence<'_>| {
-            let lower = it.text.to_lowercase();
-            values.iter().any(|it| lower.contains(it.as_str()))
-        };
-        if let Some(before) = message.sentences.iter().rfind(has_value) {
-            it.text = format!("{} — {}", before.text, it.text);
-        }
-    }
-
-    /// Puts what a sentence such as `Keep those three.` points at before it: the last sentence of the
-    /// message before that names something.
-    fn point(&mut self, it: &mut Statement, nth: usize) {
-        let Some(message) = self.of_model_before(nth) else { return };
-        let reader = &mut self.reader;
-        let mut names =
-            |text: &str| tokens(reader, text).iter().any(|it| it.kind == TokenKind::Hard);
-        let told = message.sentences.iter().filter(|it| !ends_as_question(it.text));
-        if let Some(before) = told.rev().find(|it| names(it.text)) {
-            it.text = format!("{} — {}", before.text, it.text);
-        }
-    }
-
-    /// Adds what a person agreed to: the questions, the proposals and the values of the message
-    /// before.
-    fn accept(&mut self, before: &Message<'_>, message: &Message<'_>) {
-        let (reader, generic) = (&mut self.reader, &self.generic);
-        let mut says = |it: &Sentence<'_>| {
-            let read = tokens(reader, it.text);
-            let has_value = read.iter().any(|it| it.kind == TokenKind::Hard);
-            let words =
-                read.iter().filter(|it| it.stem != 0 && !generic.contains(&it.stem)).count();
-            // `Does that fit?` says nothing by itself.
-            let is_asked = ends_as_question(it.text) && (words > 1 || has_value);
-            is_asked || has_value || cues::proposes(&it.lower) && words > 1
-        };
-        let aside = before.sentences.iter().position(|it| cues::is_aside(&it.lower));
-        let before_aside = before.sentences.iter().take(aside.unwrap_or(usize::MAX));
-        let proposals: Vec<&Sentence<'_>> = before_aside.clone().filter(|it| says(it)).collect();
-        let last = before_aside.clone().next_back();
-        let proposals = if proposals.is_empty() { last.into_iter().collect() } else { proposals };
-        let skipped = proposals.len().saturating_sub(PROPOSALS_MAX);
-        let answer = message.sentences.first().map_or("", |it| it.text);
-        for sentence in proposals.into_iter().skip(skipped) {
-            let key = (before.item, sentence.start);
-            if let Some(known) = self.found.iter_mut().find(|it| it.place == key) {
-                known.is_agreed = true;
-                continue;
-            }
-            let mut it = self.statement(before, sentence, Part::Decision);
-            if ends_as_question(sentence.text) {
-                // Without the answer a question says nothing.
-                let end = short(answer).trim_end_matches(['.', '!']);
-                it.text = format!("{} — {end}", sentence.text);
-                it.detail = None;
-            }
-            let read = tokens(&mut self.reader, &it.text);
-            let known = Known { is_agreed: true, ..Known::default() };
-            weigh(&mut it, &sentence.lower, &read, known);
-            self.facts.mark(key);
-            self.push(it, before);
-            if let Some(it) = self.found.last_mut() {
-                it.is_agreed = true;
-            }
-        }
-    }
-
-    /// Removes what a person objected to.
-    fn reject(&mut self, before: &Message<'_>) {
-        for it in self.found.iter_mut().filter(|it| it.place.0 == before.item && !it.is_agreed) {
-            it.is_live = it.statement.part != Part::Decision && it.is_live;
-        }
-    }
-
-    /// Adds the answer to the last question of the message before. Returns true if there is one.
-    fn answers(&mut self, before: &Message<'_>, message: &Message<'_>, opening: Answer) -> bool {
-        let asked = before.sentences.iter().rfind(|it| ends_as_question(it.text));
-        let Some((question, answer)) = asked.zip(message.sentences.first()) else { return false };
-        let aside = before.sentences.iter().find(|it| cues::is_aside(&it.lower));
-        let is_aside = aside.is_some_and(|it| it.start <= question.start);
-        let words = answer.lower.words();
-        let is_bare = opening == Answer::Yes && cues::is_bare(&answer.lower);
-        // A rule that stands alone needs no question.
-        let is_whole =
-            cues::forbids(&answer.lower) && words > RULE_WORDS_MIN && opening == Answer::Other;
-        if is_bare
-            || is_aside
-            || is_whole
-            || words > ANSWER_WORDS_MAX
-            || ends_as_question(answer.text)
-        {
-            return false;
-        }
-        let mut it = self.statement(message, answer, Part::Decision);
-        it.text = format!("{} — {}", question.text, answer.text);
-        it.detail = None;
-        let read = tokens(&mut self.reader, answer.text);
-        let asked = tokens(&mut self.reader, question.text);
-        let is_said = |it: &Token| asked.iter().any(|one| it.stem != 0 && one.stem == it.stem);
-        let is_value = |it: &Token| it.kind == TokenKind::Hard;
-        let is_astray =
-            opening == Answer::Other && !read.iter().any(|it| is_said(it) || is_value(it));
-        let known = Known { is_agreed: opening == Answer::Yes, is_astray, ..Known::default() };
-        weigh(&mut it, &answer.lower, &read, known);
-        self.facts.mark((before.item, question.start));
-        self.push(it, message);
-        if let Some(it) = self.found.last_mut() {
-            it.place = (message.item, answer.start);
-        }
-        true
+        self.push(it, message, key);
     }
 
     /// Adds the first message as the goal. Returns the byte after it.
@@ -455,13 +307,15 @@ impl<'a> Reading<'a> {
             words.iter().any(|it| self.task.contains(it))
         };
         let first = told.iter().find(&mut names).or(told.first()).copied();
-        let Some(first) = first.or(message.sentences.first()) else { return 0 };
+        // `Hi!` is no goal.
+        let opens = message.sentences.first().filter(|it| !cues::greets(&it.lower));
+        let Some(first) = first.or(opens) else { return 0 };
         let whole = text.get(first.start..).unwrap_or_default();
         let paragraph = whole.split("\n\n").next().unwrap_or_default();
         let mut end = 0;
         for sentence in message.sentences.iter().filter(|it| it.start >= first.start) {
             let last =
-                sentence.start.saturating_add(sentence.text.len()).saturating_sub(first.start);
+                sentence.start.saturating_add(sentence.whole.len()).saturating_sub(first.start);
             if last > GOAL_BYTES_MAX.min(paragraph.len()) {
                 break;
             }
@@ -474,27 +328,29 @@ impl<'a> Reading<'a> {
         it.weight = 0;
         it.source.digest = sha256(goal);
         let end = first.start.saturating_add(goal.len());
-        self.push(it, message);
+        self.push(it, message, (message.item, first.start));
         end
     }
 
     /// Reads a message of a model: labelled facts, marked sentences, and the choices it reports.
     fn of_model(&mut self, message: &Message<'_>, nth: usize) {
+        let texts = message.sentences.iter().map(|it| it.text.to_owned()).collect();
+        self.last_of_model = Some((nth, texts));
+        self.turn = self.found.len();
+        self.is_answered = false;
         if starts_aside(message) {
             return;
         }
         for sentence in &message.sentences {
             let key = (message.item, sentence.start);
-            let fact = self.facts.get(key);
-            if let Some(fact) = fact {
-                self.facts.mark(key);
+            if let Some(fact) = self.facts.of(message.item, sentence) {
                 let item = self.items.get(message.item);
                 let statement = item.and_then(|it| from_fact(it, fact));
                 let is_labelled = is_labelled(fact);
                 if let Some(mut it) = statement {
                     // Rules are set by people; a model repeats them.
                     it.is_weak = it.part == Part::Constraint && !is_labelled;
-                    self.push(it, message);
+                    self.push(it, message, key);
                 }
             } else if cues::tells_choice(&sentence.lower) && !ends_as_question(sentence.text) {
                 let read = tokens(&mut self.reader, sentence.text);
@@ -502,23 +358,35 @@ impl<'a> Reading<'a> {
                 if read.iter().any(|it| it.kind == TokenKind::Hard) && ties > 0 {
                     let mut it = self.statement(message, sentence, Part::Decision);
                     it.is_weak = true;
-                    self.push(it, message);
+                    self.push(it, message, key);
                 }
             }
         }
     }
 
-    fn statement(&self, message: &Message<'_>, sentence: &Sentence<'_>, part: Part) -> Statement {
+    pub(super) fn statement(
+        &self,
+        message: &Message<'_>,
+        sentence: &Sentence<'_>,
+        part: Part,
+    ) -> Statement {
         let id = self.items.get(message.item).map_or_else(String::new, |it| it.id.clone());
         let source = Source {
             origin: Origin::Item { id, line: sentence.line },
             digest: sha256(sentence.text),
             authority: message.authority,
-            by: None,
+            by: sentence.by.map(str::to_owned),
         };
         let (text, reason) = match part {
-            Part::Decision | Part::FailedAttempt => with_reason(sentence.text),
-            _ => (sentence.text, None),
+            Part::Decision | Part::FailedAttempt => with_reason(sentence.whole),
+            _ => (sentence.whole, None),
+        };
+        // What is chosen behind the reason is none: `because it is slow, use p50`.
+        let chooses =
+            |it: &str| it.split(", ").skip(1).any(|it| cues::opens_with_cue(&Lower::new(it)));
+        let (text, reason) = match reason {
+            Some(it) if chooses(it) => (sentence.whole, None),
+            it => (text, it),
         };
         let mut it = Statement::new(part, text, source);
         it.detail = reason.map(str::to_owned);
@@ -527,38 +395,16 @@ impl<'a> Reading<'a> {
         it
     }
 
-    fn push(&mut self, statement: Statement, message: &Message<'_>) {
+    pub(super) fn push(
+        &mut self,
+        statement: Statement,
+        message: &Message<'_>,
+        place: (usize, usize),
+    ) {
         if statement.text.chars().count() > SENTENCE_CHARS_MAX && statement.part != Part::Goal {
             return;
         }
-        let place = (message.item, 0);
-        let start = message.sentences.iter().find(|it| {
-            statement.text.starts_with(it.text) || it.text.starts_with(statement.text.as_str())
-        });
-        let place = start.map_or(place, |it| (message.item, it.start));
         let is_user = message.speaker == Speaker::User;
         self.found.push(Said::new(statement, place, is_user));
     }
-}
-
-/// Returns how a message answers the one before it: by its first words, by the last ones of its first
-/// sentence (`She nodded at that one, so yes.`), or by those of the next (`Didn't know that. Love it.`).
-fn answer(message: &Message<'_>) -> Answer {
-    let Some(first) = message.sentences.first() else { return Answer::Other };
-    let opening = cues::answer(&first.lower);
-    if opening != Answer::Other || ends_as_question(first.text) || cues::defers(&first.lower) {
-        return opening;
-    }
-    let agrees = |it: &Sentence<'_>| {
-        let is_short = first.lower.words() <= REACTION_WORDS_MAX || cues::is_bare(&it.lower);
-        cues::answer(&it.lower) == Answer::Yes && is_short && !ends_as_question(it.text)
-    };
-    let is_yes = cues::ends_in_yes(&first.lower) || message.sentences.get(1).is_some_and(agrees);
-    if is_yes { Answer::Yes } else { Answer::Other }
-}
-
-/// Returns an answer without what follows its first words.
-fn short(answer: &str) -> &str {
-    let end = answer.find([',', ';']).unwrap_or(answer.len());
-    answer.get(..end).unwrap_or(answer)
 }

@@ -13,7 +13,9 @@ mod example;
 mod feedback;
 mod natural;
 mod properties;
+mod replies;
 mod rules;
+mod said;
 
 use shared_context_core::{
     Error,
