@@ -127,7 +127,7 @@ const YES_LIST: &str = "lovely, splendid, marvellous, very good, good point, goo
     fair enough, go with that, love it, nice, precisely, indeed, that's fine, i agree, cool, i'm \
     happy with that, happy with that, no objections, no objection, no problem, no worries, by all means, lgtm, +1, both, all good, \
     looks good, that's the one, that is right, that's correct";
-const NO_LIST: &str = "no, nope, nah, not that, not yet, rather not, i'd rather not, please don't, hold on, wait, \
+const NO_LIST: &str = "no, nope, nah, hell no, let's not, not this time, not convinced, i don't like, not that, not yet, rather not, i'd rather not, please don't, hold on, wait, \
     hmm, absolutely not, of course not, definitely not, no way, no time, no space, no need, i don't think so, \
     i disagree, bad idea, never mind, scratch that, forget it, forget that, drop it, drop that, \
     skip it, skip that";
@@ -194,7 +194,7 @@ const INTERJECTIONS_LIST: &str = "oh, ohh, ooh, ah, aha, ha, haha, hm, hmm, mm, 
     ugh, huh, hey, eh, man, dude, oops, hi, hello, good morning, morning, good to know, and, but, so, then, thanks";
 /// Phrases that put off an answer.
 const DEFERRALS_LIST: &str = "dunno, idk, i dunno, not sure, no idea, no clue, maybe, maybe later, perhaps, possibly, \
-    let me ask, lemme ask, let me check, lemme check, let me think, i'll ask, i'll check, i will ask, \
+    let me ask, lemme ask, let me check, lemme check, let me think, let me sleep, i'll ask, i'll check, i will ask, \
     ask me again, we'll see, we will see, good question, later, not now, not yet, let's discuss, let's talk, \
     let's see, some other time, another time, who knows, hard to say, eh, hm, hmm, \
     i'd have to ask, i need to ask, no opinion, up to you";
@@ -275,6 +275,18 @@ pub(super) fn agrees_in_part(lower: &Lower) -> bool {
     };
     clauses(lower).any(is_part)
         || [" except ", " apart from "].iter().any(|it| lower.text.contains(it))
+}
+
+/// Returns true if a sentence says on which condition or how far it agrees: `yes but only the parser`.
+pub(super) fn limits(lower: &Lower) -> bool {
+    ["only", "if", "unless"].iter().any(|it| is_word_in(it, lower))
+}
+
+/// Returns true if a sentence names parts by their places or their number: `the first two are fine`.
+pub(super) fn counts_parts(lower: &Lower) -> bool {
+    let words = ["first", "second", "third", "last", "both", "two", "three", "all", "half"];
+    lower.text.starts_with(|it: char| it.is_ascii_digit())
+        || words.iter().any(|it| is_word_in(it, lower))
 }
 
 /// Returns the words that a sentence takes away from what it agrees to: `ok, but no zip`.
@@ -364,7 +376,9 @@ pub(super) fn corrects_what_is_before(lower: &Lower) -> bool {
 
 /// Returns true if a sentence points at something by `it`, `that` or `them`: `then raise it`.
 pub(super) fn has_pronoun(lower: &Lower) -> bool {
-    ["it", "that", "them", "those", "these"].iter().any(|it| is_word_in(it, lower))
+    ["it", "it's", "that", "that's", "them", "those", "these"]
+        .iter()
+        .any(|it| is_word_in(it, lower))
 }
 
 /// Returns true if a sentence corrects something.

@@ -6,7 +6,7 @@
 //! over [`MESSAGE_BYTES_MAX`] was probably pasted, and is not read.
 
 use super::{
-    cues::{self, Lower},
+    cues::{self, Answer, Lower},
     kinds::MadeBy,
 };
 use crate::{
@@ -24,6 +24,8 @@ const BYTES_MAX: usize = 64 << 10;
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
 /// The longest name with a role, in bytes.
 const ROLE_BYTES_MAX: usize = 40;
+/// The most words of a value behind its name.
+const VALUE_WORDS_MAX: usize = 2;
 
 /// The speaker of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,10 +82,17 @@ pub(super) fn messages<'a>(task: &'a str, items: &'a [Item]) -> Vec<Message<'a>>
     let words = texts.flat_map(|it| it.split(|c: char| !c.is_alphanumeric()));
     let words = words.filter(|it| it.starts_with(char::is_lowercase)).collect();
     let words: Vec<&str> = sorted(words, Ord::cmp);
+    let texts =
+        kept.iter().filter_map(|it| items.get(*it)).filter(|it| speaker(it) == Speaker::User);
+    let lines = texts.filter_map(Item::text).flat_map(str::lines);
+    let told: Vec<&str> = lines.filter_map(|it| name(it, &words).filter(|_| tells(it))).collect();
     let message = |place: usize| {
         let item = items.get(place)?;
         let speaker = speaker(item);
-        let name = |it: &'a str| if speaker == Speaker::User { name(it, &words) } else { None };
+        let name = |it: &'a str| {
+            let found = name(it, &words).filter(|_| speaker == Speaker::User);
+            found.filter(|one| tells(it) || told.contains(one))
+        };
         Some(Message {
             item: place,
             speaker,
@@ -123,6 +132,12 @@ fn name<'a>(line: &'a str, words: &[&str]) -> Option<&'a str> {
     (is_name && extract::unlabelled(line).len() == line.len()).then_some(name)
 }
 
+/// Returns true unless a line has no more than a value behind its name: `Timeout: 60 seconds`.
+fn tells(line: &str) -> bool {
+    let said = Lower::new(line.split_once(": ").map_or("", |it| it.1));
+    said.words() > VALUE_WORDS_MAX || cues::answer(&said) != Answer::Other
+}
+
 /// Returns the sentences of a message outside of code and quotations. `name` reads the speaker of a line.
 fn sentences<'a>(text: &'a str, name: impl Fn(&'a str) -> Option<&'a str>) -> Vec<Sentence<'a>> {
     let mut all = Vec::new();
@@ -142,7 +157,7 @@ fn sentences<'a>(text: &'a str, name: impl Fn(&'a str) -> Option<&'a str>) -> Ve
             let spoken = by.filter(|_| from == 0).map_or(0, |it| it.len().saturating_add(1));
             from = end;
             let text = whole.get(spoken..).unwrap_or_default().trim();
-            if text.chars().any(char::is_alphanumeric) {
+            if text.chars().any(|it| it.is_alphanumeric() || it == '👍') {
                 let (whole, lower) = (whole.trim(), Lower::new(text));
                 all.push(Sentence {
                     line: line.number.saturating_add(1),

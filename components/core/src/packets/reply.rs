@@ -5,7 +5,7 @@
 //! behind it, as in `Should I cite preprints? — only if there is nothing else`.
 
 use super::{
-    cues::{self, Answer},
+    cues::{self, Answer, Lower},
     kinds::Part,
     messages::{Message, Sentence},
     statement::Statement,
@@ -24,6 +24,8 @@ const ANSWER_WORDS_MAX: usize = 16;
 const RULE_WORDS_MIN: usize = 4;
 /// The most proposals of a message that an agreement accepts.
 const PROPOSALS_MAX: usize = 6;
+/// The most bytes of parts that an answer counts.
+const PARTS_BYTES_MAX: usize = 240;
 /// An answer of at most this many words, as in `no, kafka`, needs what it answers.
 const SHORT_WORDS_MAX: usize = 3;
 
@@ -40,12 +42,18 @@ impl Reading<'_> {
         let proposals = self.proposals(before);
         let taken = cues::taken(&first.lower).filter(|_| opening == Answer::Yes);
         let is_part = cues::agrees_in_part(&first.lower)
+            || opening == Answer::Yes && cues::limits(&first.lower)
             || taken.is_some_and(|it| proposals.iter().any(|one| self.shares(one.text, it)));
         let puts_off = opening == Answer::Later || is_put_off(first);
-        self.is_answered |= opening != Answer::Other;
+        self.is_answered |= !ends_as_question(first.text) && !cues::is_aside(&first.lower);
         let (read, question) = self.answers(before, message, opening);
+        let has_pronoun = cues::has_pronoun(&first.lower);
+        let is_short = first.lower.words() <= SHORT_WORDS_MAX;
+        // `That's overkill`
+        let judges = is_short && has_pronoun && opening == Answer::Other;
         let depends = cues::depends(&first.lower)
-            && (!cues::opens_with_then(&first.lower) || cues::has_pronoun(&first.lower));
+            && (!cues::opens_with_then(&first.lower) || has_pronoun)
+            || judges && proposals.last().is_some_and(|it| cues::proposes(&it.lower));
         let mut target = None;
         if read == 0 && (is_part || puts_off || opening == Answer::No || depends) {
             let of = taken.unwrap_or_default();
@@ -66,26 +74,39 @@ impl Reading<'_> {
         let is_refused = opening == Answer::No && !is_part;
         let is_told = cues::narrates(&first.lower) || cues::is_personal(&first.lower);
         let is_bare = cues::is_bare(&first.lower) && count == 1;
-        let is_short = first.lower.words() <= SHORT_WORDS_MAX;
         let has_cue = cues::rules(&first.lower) || cues::chooses(&first.lower);
-        if is_refused && !is_bare && (has_cue || !is_short && !is_told) {
+        if is_refused && !is_bare && has_cue && count == 1 {
             // `No, use Kafka.` needs nothing before it.
             return read;
         }
+        // `Nope, too much work` may do so, too.
+        let is_whole = is_refused && !is_bare && !is_short && !is_told;
         let part = match () {
             () if puts_off => Part::OpenQuestion,
-            () if is_refused && (is_bare || is_told) => Part::FailedAttempt,
+            () if is_refused && (is_bare || is_told || is_whole) => Part::FailedAttempt,
             () => Part::Decision,
         };
         let Some(answer) = self.slice(message, first, end) else { return read };
         let mut it = self.statement(message, first, part);
-        it.text = format!("{} — {answer}", target.text);
+        let part = self.parts(before, first).filter(|_| is_part && taken.is_none());
+        it.text = format!("{} — {answer}", part.as_deref().unwrap_or(target.text));
         it.detail = None;
-        let read = tokens(&mut self.reader, &answer);
-        weigh(&mut it, &first.lower, &read, Known { is_agreed: is_part, ..Known::default() });
+        let words = tokens(&mut self.reader, &answer);
+        weigh(&mut it, &first.lower, &words, Known { is_agreed: is_part, ..Known::default() });
         it.is_weak = false;
         self.push(it, message, (message.item, first.start));
-        count
+        if is_whole { read } else { count }
+    }
+
+    /// Returns the message before from its first proposal on, if an answer counts its parts.
+    fn parts(&mut self, before: &Message<'_>, answer: &Sentence<'_>) -> Option<String> {
+        let first = self
+            .proposals(before)
+            .first()
+            .copied()
+            .filter(|_| cues::counts_parts(&answer.lower))?;
+        let last = before.sentences.len().checked_sub(1)?;
+        self.slice(before, first, last).filter(|it| it.len() <= PARTS_BYTES_MAX)
     }
 
     /// Reads what a person says after a message of a person, who may not have answered yet, or takes
@@ -249,7 +270,7 @@ impl Reading<'_> {
         let has_cue = cues::rules(&second.lower) || cues::chooses(&second.lower);
         let goes_on = cues::is_bare(&first.lower) && second.lower.words() <= ANSWER_WORDS_MAX;
         let is_more = second.line == first.line
-            && !has_cue
+            && (!has_cue || goes_on && second.lower.words() <= SHORT_WORDS_MAX)
             && (is_value || goes_on)
             && !cues::is_bare(&second.lower)
             && !cues::retracts(&second.lower)
@@ -301,17 +322,20 @@ impl Reading<'_> {
 
     /// Puts what a fragment such as `WebP.` chooses from before it.
     pub(super) fn complete(&mut self, it: &mut Statement, nth: usize) {
-        let read = tokens(&mut self.reader, &["- ", &it.text].concat());
+        let read = tokens(&mut self.reader, &["- ", it.spoken()].concat());
         let values: Vec<String> =
             read.into_iter().filter(|it| it.stem != 0).map(|it| it.form).collect();
         let last = self.last_of_model.as_ref().filter(|it| it.0.saturating_add(1) == nth);
         let Some((_, sentences)) = last else { return };
+        let said = self.reader.distinct(it.spoken());
+        let reader = &mut self.reader;
         let has_value = |text: &&String| {
             let lower = text.to_lowercase();
             values.iter().any(|it| lower.contains(it.as_str()))
+                || reader.distinct(text).iter().any(|it| said.contains(it))
         };
         if let Some(before) = sentences.iter().rfind(has_value) {
-            it.text = format!("{before} — {}", it.text);
+            it.text = format!("{before} — {}", it.spoken());
         }
     }
 
@@ -324,8 +348,10 @@ impl Reading<'_> {
         let mut names =
             |text: &&String| tokens(reader, text).iter().any(|it| it.kind == TokenKind::Hard);
         let told = sentences.iter().filter(|it| !ends_as_question(it));
-        if let Some(before) = told.rev().find(|it| names(it)) {
-            it.text = format!("{before} — {}", it.text);
+        // `Option B.`
+        let proposes = |it: &&String| cues::proposes(&Lower::new(it));
+        if let Some(before) = told.clone().rfind(&mut names).or(told.rev().find(proposes)) {
+            it.text = format!("{before} — {}", it.spoken());
         }
     }
 }

@@ -30,6 +30,10 @@ const NUMERALS: [&str; 23] = [
 ];
 /// A correction may leave out its subject if that was mentioned at most this many items before.
 const NEAR: usize = 3;
+/// The second alternative of a question is read up to this many words.
+const ALTERNATIVE_WORDS_MAX: usize = 3;
+/// The unit of a share.
+const PERCENT: Word = 1;
 /// A correction such as `Thursday works better after all` has at most this many words.
 const OTHER_WORDS_MAX: usize = 5;
 /// A statement of fewer words has no subject that another could turn around.
@@ -116,7 +120,7 @@ impl Said {
     pub(super) fn new(statement: Statement, place: (usize, usize), is_user: bool) -> Self {
         let answer = statement.spoken().rsplit_once(" — ").map(|it| it.1);
         let lower = Lower::new(answer.unwrap_or(statement.spoken()));
-        let corrects = cues::corrects(&lower);
+        let corrects = cues::corrects(&lower) || cues::retracts(&lower);
         let is_answer = answer.is_some();
         Self {
             statement,
@@ -147,8 +151,27 @@ impl Said {
         stems.filter(|it| *it != 0 && !generic.contains(it)).collect()
     }
 
+    /// Returns true unless both have units of their numbers, and none in common: `20 files` is no `25 MB`.
+    fn is_of_unit(&self, other: &Self) -> bool {
+        let (a, b) = (&self.units, &other.units);
+        a.is_empty() || b.is_empty() || a.iter().any(|it| b.contains(it))
+    }
+
     fn negates(&self) -> bool {
         self.tokens.iter().any(|it| it.kind == TokenKind::Negation)
+    }
+
+    /// Returns true if it has an alternative of the question `… A or B?` that was not chosen.
+    fn names_other(&self, reader: &mut Reader, answered: &Self) -> bool {
+        let Some((question, answer)) = answered.statement.text.split_once(" — ") else {
+            return false;
+        };
+        let Some((before, after)) = question.split_once(" or ") else { return false };
+        let before = before.rsplit(' ').next().unwrap_or_default();
+        let after = after.split(' ').take(ALTERNATIVE_WORDS_MAX).collect::<Vec<_>>().join(" ");
+        let (offered, said) =
+            (reader.distinct(&[before, " ", &after].concat()), reader.distinct(answer));
+        self.tokens.iter().any(|it| offered.contains(&it.stem) && !said.contains(&it.stem))
     }
 
     /// Returns true if a value is in the answer, of a statement that is an answer.
@@ -171,10 +194,20 @@ impl Said {
             let is_left = self.left.iter().any(|it| it.form == token.form);
             let (is_word, stem) = (token.kind == TokenKind::Word && token.stem != 0, token.stem);
             let value = Value::of(token);
+            let after = text.get(token.start.saturating_add(token.form.len())..);
+            if after.is_some_and(|it| it.trim_start().starts_with('%')) {
+                self.units.push(PERCENT);
+            }
             let is_count = value.as_ref().is_some_and(|it| it.kind == ValueKind::Number);
             let after_number = std::mem::replace(&mut is_unit, is_count);
             match value {
-                Some(value) if !is_left => self.values.push(value),
+                // `Yes` after a question is no name.
+                Some(value) if !is_left && !generic.contains(&stem) => {
+                    if after_number && value.kind == ValueKind::Name {
+                        self.units.push(stem);
+                    }
+                    self.values.push(value);
+                }
                 Some(_) => {}
                 None if !is_word => {}
                 None => {
@@ -213,11 +246,11 @@ pub(super) fn revise(all: &mut [Said]) {
                 replaced = Some((nth, Effect::Values(values)));
                 break;
             }
-            if let Some(effect) = effect(&generic, later, earlier, is_nearest) {
+            if let Some(effect) = effect(&mut reader, &generic, (later, earlier), is_nearest) {
                 replaced = Some((nth, effect));
                 break;
             }
-            if shares_kind(later, earlier) {
+            if shares_kind(later, earlier) && later.is_of_unit(earlier) {
                 is_nearest = false;
             }
         }
@@ -248,7 +281,12 @@ enum Effect {
 }
 
 /// Returns what a later statement does to an earlier one that has no value of the same kind.
-fn effect(generic: &[Word], later: &Said, earlier: &Said, is_nearest: bool) -> Option<Effect> {
+fn effect(
+    reader: &mut Reader,
+    generic: &[Word],
+    (later, earlier): (&Said, &Said),
+    is_nearest: bool,
+) -> Option<Effect> {
     let (new, old) = (later.stems(generic), earlier.stems(generic));
     let has_all = |a: &[Word], b: &[Word]| b.iter().all(|it| a.contains(it));
     if old.len() >= SUBJECT_WORDS_MIN && has_all(&new, &old) && later.negates() != earlier.negates()
@@ -258,10 +296,12 @@ fn effect(generic: &[Word], later: &Said, earlier: &Said, is_nearest: bool) -> O
         let forbids = later.negates() && has_all(&old, &new);
         return (allows || forbids).then_some(Effect::Whole);
     }
-    if !later.corrects || !earlier.is_answer || later.is_answer || !earlier.is_user {
+    let is_answer = earlier.is_answer && earlier.is_user;
+    if !later.corrects || !later.is_user || later.is_answer || !is_answer {
         return None;
     }
-    if cues::begins_correction(&later.lower) && new.iter().any(|it| old.contains(it)) {
+    let shares = || new.iter().any(|it| old.contains(it));
+    if cues::begins_correction(&later.lower) && shares() || later.names_other(reader, earlier) {
         return Some(Effect::Whole);
     }
     let is_close = is_nearest && later.place.0.saturating_sub(earlier.place.0) <= NEAR;
@@ -273,7 +313,9 @@ fn effect(generic: &[Word], later: &Said, earlier: &Said, is_nearest: bool) -> O
 
 /// Puts an earlier statement before one that changes it.
 fn amend(later: &mut Said, earlier: &Said, reader: &mut Reader) {
-    let text = format!("{} — {}", earlier.statement.text, later.statement.spoken());
+    // Of a question or statement that was amended before, the last word holds.
+    let head = earlier.statement.text.split(" — ").next().unwrap_or_default();
+    let text = format!("{head} — {}", later.statement.spoken());
     later.statement.detail = None;
     later.set_text(reader, text);
 }
@@ -336,6 +378,12 @@ fn rest(text: &str, values: &[Value], later: &Said, reader: &mut Reader) -> Opti
     }
 }
 
+/// Returns the word before a value in a text.
+fn lead(text: &str, value: &Value) -> Option<String> {
+    let place = places(text, std::slice::from_ref(value)).into_iter().next()?;
+    text.get(..place.start)?.trim_end().rsplit(' ').next().map(str::to_lowercase)
+}
+
 /// Returns where the values are in a text, the first first. `3` is not in `13`.
 fn places(text: &str, values: &[Value]) -> Vec<Range<usize>> {
     let lower = text.to_lowercase();
@@ -375,11 +423,11 @@ fn replaced_values(
         it.kind != ValueKind::Name
             && it.is_in(&later.values)
             && if later.is_answer {
+                // Alternatives stand in like places: `with 20000 …, with 8000 …`
+                let lead = |it: &Value| lead(&later.statement.text, it);
+                let is_other = |one: &&Value| one.kind == it.kind && lead(one) == lead(it);
                 !later.chooses(reader, it)
-                    && later
-                        .values
-                        .iter()
-                        .any(|one| one.kind == it.kind && later.chooses(reader, one))
+                    && later.values.iter().filter(is_other).any(|it| later.chooses(reader, it))
             } else {
                 news().any(|one| one.kind == it.kind)
             }
@@ -397,8 +445,16 @@ fn replaced_values(
     let least = later.words.len().min(earlier.words.len());
     let news: Vec<&Value> = news().collect();
     let has_same = news.len() < later.values.len();
-    let is_replaced =
-        |old: &&Value| !old.is_in(&later.values) && news.iter().any(|it| it.kind == old.kind);
+    // `5 %` replaces no `400 ms`.
+    let has_share = |it: &Said| it.units.contains(&PERCENT);
+    let is_like_number = has_share(later) == has_share(earlier)
+        || later.units.is_empty()
+        || earlier.units.is_empty();
+    let is_replaced = |old: &&Value| {
+        !old.is_in(&later.values)
+            && news.iter().any(|it| it.kind == old.kind)
+            && (old.kind == ValueKind::Name || is_like_number)
+    };
     let differing: Vec<Value> = earlier.values.iter().filter(is_replaced).cloned().collect();
     // `Thirty minutes are short: make it two hours` has both.
     let is_like = |it: &&&Value| {
@@ -416,6 +472,7 @@ fn replaced_values(
     let is_own = !has_same && differing.iter().any(|it| of_kind(it.kind) > 1);
     let is_close = is_nearest
         && !is_own
+        && later.is_of_unit(earlier)
         && later.is_user
         && !later.is_answer
         && later.words.len().saturating_sub(later.units.len()) <= SUBJECTLESS_MAX
@@ -426,7 +483,7 @@ fn replaced_values(
         subject >= 1
             || (has_same && !later.is_answer)
             || is_close
-            || (later.words.is_empty() && is_nearest)
+            || (later.words.is_empty() && is_nearest && later.is_of_unit(earlier))
     } else {
         // Two names may both be meant, unless all else is the same.
         let most = later.words.len().max(earlier.words.len());

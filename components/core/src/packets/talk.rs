@@ -180,7 +180,7 @@ impl Reading<'_> {
         for (place, sentence) in message.sentences.iter().enumerate() {
             let key = (message.item, sentence.start);
             let fact = self.facts.of(message.item, sentence);
-            is_off |= cues::is_aside(&sentence.lower);
+            is_off |= cues::is_aside(&sentence.lower) && !cues::forbids(&sentence.lower);
             // The packet always shows the first sentence of the goal, however short the rest is.
             let is_goal =
                 Some(sentence.start) == goal_start && sentence.lower.words() > REACTION_WORDS_MAX;
@@ -241,14 +241,16 @@ impl Reading<'_> {
         }
         let read = tokens(&mut self.reader, sentence.text);
         // `\\o/`
-        if read.iter().all(|it| it.form.len() < 2) {
+        let is_first = message.sentences.first().is_some_and(|it| it.start == sentence.start);
+        if !is_first && read.iter().all(|it| it.form.len() < 2) {
             return;
         }
         let has_value = read.iter().any(|it| it.kind == TokenKind::Hard);
         let (rules, chooses, corrects) =
             (cues::rules(lower), cues::chooses(lower), cues::corrects(lower));
         let has_cue = rules || chooses || corrects;
-        if !has_value && fact.is_none() && (cues::defers(lower) || cues::disclaims(lower)) {
+        let puts_off = cues::defers(lower) && !corrects;
+        if !has_value && fact.is_none() && (puts_off || cues::disclaims(lower)) {
             return;
         }
         let part = match fact.map(|it| it.class) {
@@ -265,7 +267,6 @@ impl Reading<'_> {
         let is_marked = fact.is_some_and(|it| it.class != Class::Fact && it.class != Class::Goal);
         let ties = self.topics.ties(&mut self.reader, sentence.text, nth);
         // A narrative about oneself or the past is not an instruction.
-        let is_first = message.sentences.first().is_some_and(|it| it.start == sentence.start);
         let is_told = !has_cue && !is_marked && cues::narrates(lower);
         let is_told = is_told && !(is_first && answers && has_value);
         let is_said = has_cue || has_value || answers || is_marked;

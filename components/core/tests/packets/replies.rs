@@ -46,6 +46,10 @@ fn what_was_refused_is_no_decision() {
         "good point, let's discuss it on Monday",
         "well, no",
         "sounds good, but later",
+        "hell no",
+        "let's not",
+        "that's overkill",
+        "yes but only the parser",
     ] {
         let text = packet(&[('u', "We ship a release."), RUST, ('u', answer)]);
         assert!(!text.contains("rewrite in Rust.\n"), "{answer}\n{text}");
@@ -56,6 +60,7 @@ fn what_was_refused_is_no_decision() {
         "Sounds good. No deploys on Friday please.",
         "sure, no problem",
         "Fine with me!",
+        "👍",
     ] {
         let text = packet(&[('u', "We ship a release."), RUST, ('u', answer)]);
         assert!(text.contains("- I propose a rewrite in Rust.\n"), "{answer}\n{text}");
@@ -188,6 +193,24 @@ fn an_answer_stands_with_what_it_answers() {
             ],
             has: &["deploy at night. — all good except the night, do it at noon"],
             lacks: &["night.\n"],
+        },
+        Case {
+            talk: &[
+                ('u', "We ship a release."),
+                ('a', "I suggest three things. Freeze the branch. Deploy at night. Announce it."),
+                ('u', "the first two are fine, no announcement"),
+            ],
+            has: &["freeze the branch. deploy at night. announce it. — the first two are fine, no"],
+            lacks: &["announce it.\n"],
+        },
+        Case {
+            talk: &[
+                ('u', "We ship a release."),
+                ('a', "I'd do A: a cron job, B: a queue, or C: a webhook."),
+                ('u', "B"),
+            ],
+            has: &["c: a webhook. — b\n"],
+            lacks: &[],
         },
         Case {
             talk: &[

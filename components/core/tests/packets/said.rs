@@ -131,187 +131,244 @@ fn a_rule_that_does_not_fit_can_be_asked_for() {
     assert_eq!(included + made.omitted.len(), made.candidates.len());
 }
 
+const CORRECTIONS: &[Case] = &[
+    Case {
+        talk: &[
+            ('u', "We need alerts for the release."),
+            ('a', "ok"),
+            ('u', "use a pool of 20 connections"),
+            ('a', "ok"),
+            ('u', "the log level is 3, make it 4"),
+        ],
+        has: &[
+            "- [user] use a pool of 20 connections\n",
+            "- [user] the log level is 3, make it 4\n",
+        ],
+        lacks: &[],
+    },
+    Case {
+        talk: &[
+            ('u', "We need alerts for the release."),
+            ('a', "ok"),
+            ('u', "page when the oldest message is older than 15 minutes"),
+            ('a', "ok"),
+            ('u', "error rate 2% will page constantly, make it 5 %"),
+        ],
+        has: &["15 minutes", "make it 5 %"],
+        lacks: &[],
+    },
+    Case {
+        talk: &[
+            ('u', "We need alerts for the release."),
+            ('a', "ok"),
+            ('u', "Lena: use a pool of 20 connections"),
+            ('a', "ok"),
+            ('u', "Lena: the log level is 3, make it 4"),
+        ],
+        has: &["lena: use a pool of 20", "lena: the log level is 3, make it 4"],
+        lacks: &[],
+    },
+    Case {
+        talk: &[
+            ('u', "We need alerts for the release."),
+            ('a', "ok"),
+            ('u', "lena (SRE): the label of the alerts is team=payments"),
+            ('a', "ok"),
+            ('u', "lena (SRE): runbooks live in docs/run, make it docs/runbooks"),
+        ],
+        has: &["team=payments", "docs/runbooks"],
+        lacks: &[],
+    },
+    Case {
+        talk: &[
+            ('u', "We need alerts for the release."),
+            ('a', "ok"),
+            ('u', "Lena: the label of the alerts is team=payments"),
+            ('a', "ok"),
+            ('u', "Lena: runbooks live in docs/run, make it docs/runbooks"),
+        ],
+        has: &["team=payments", "docs/runbooks"],
+        lacks: &[],
+    },
+    Case {
+        talk: &[
+            ('u', "I want a save system for the release."),
+            ('a', "ok"),
+            ('u', "keep the last 20 saves"),
+            ('a', "OK"),
+            ('u', "make it 50"),
+        ],
+        has: &["- [user] keep the last 20 saves — make it 50\n"],
+        lacks: &["…"],
+    },
+    // Numbers of files are not corrected by those of bytes, nor times by shares.
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            ('u', "Max file size is 10 MB."),
+            ('a', "ok"),
+            ('u', "And max 20 files."),
+            ('a', "ok"),
+            ('u', "let's say 25 MB"),
+        ],
+        has: &["- [user] max file size is 10 mb. — let's say 25 mb\n", "max 20 files.\n"],
+        lacks: &[],
+    },
+    Case {
+        talk: &[
+            ('u', "Deploy the release on Tuesday at 9."),
+            ('u', "Never alone."),
+            ('u', "No wait, at 10."),
+        ],
+        has: &["never alone.\n", "no wait, at 10.\n"],
+        lacks: &["alone. —"],
+    },
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            ('u', "Tom: the timeout is 30 seconds"),
+            ('u', "Timeout: 60 seconds"),
+        ],
+        has: &["timeout: 60 seconds"],
+        lacks: &["30 seconds"],
+    },
+];
+
 /// `the log level is 3, make it 4` removed an earlier number, whatever it was of, and was written
 /// behind the words before it. With the name of the speaker before both, a statement removed any
 /// other: the name was taken for the subject.
 #[test]
 fn a_correction_replaces_what_it_corrects_alone() {
-    check(&[
-        Case {
-            talk: &[
-                ('u', "We need alerts for the release."),
-                ('a', "ok"),
-                ('u', "use a pool of 20 connections"),
-                ('a', "ok"),
-                ('u', "the log level is 3, make it 4"),
-            ],
-            has: &[
-                "- [user] use a pool of 20 connections\n",
-                "- [user] the log level is 3, make it 4\n",
-            ],
-            lacks: &[],
-        },
-        Case {
-            talk: &[
-                ('u', "We need alerts for the release."),
-                ('a', "ok"),
-                ('u', "page when the oldest message is older than 15 minutes"),
-                ('a', "ok"),
-                ('u', "error rate 2% will page constantly, make it 5 %"),
-            ],
-            has: &["15 minutes", "make it 5 %"],
-            lacks: &[],
-        },
-        Case {
-            talk: &[
-                ('u', "We need alerts for the release."),
-                ('a', "ok"),
-                ('u', "Lena: use a pool of 20 connections"),
-                ('a', "ok"),
-                ('u', "Lena: the log level is 3, make it 4"),
-            ],
-            has: &["lena: use a pool of 20", "lena: the log level is 3, make it 4"],
-            lacks: &[],
-        },
-        Case {
-            talk: &[
-                ('u', "We need alerts for the release."),
-                ('a', "ok"),
-                ('u', "lena (SRE): the label of the alerts is team=payments"),
-                ('a', "ok"),
-                ('u', "lena (SRE): runbooks live in docs/run, make it docs/runbooks"),
-            ],
-            has: &["team=payments", "docs/runbooks"],
-            lacks: &[],
-        },
-        Case {
-            talk: &[
-                ('u', "We need alerts for the release."),
-                ('a', "ok"),
-                ('u', "Lena: the label of the alerts is team=payments"),
-                ('a', "ok"),
-                ('u', "Lena: runbooks live in docs/run, make it docs/runbooks"),
-            ],
-            has: &["team=payments", "docs/runbooks"],
-            lacks: &[],
-        },
-        Case {
-            talk: &[
-                ('u', "I want a save system for the release."),
-                ('a', "ok"),
-                ('u', "keep the last 20 saves"),
-                ('a', "OK"),
-                ('u', "make it 50"),
-            ],
-            has: &["- [user] keep the last 20 saves — make it 50\n"],
-            lacks: &["…"],
-        },
-    ]);
+    check(CORRECTIONS);
 }
+
+const WITHDRAWALS: &[Case] = &[
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            ('a', "I propose Redis for the release."),
+            ('u', "Fine with me."),
+            ('a', "ok"),
+            ('u', "hmm I changed my mind about Redis, use Memcached"),
+        ],
+        has: &["use memcached"],
+        lacks: &["propose redis"],
+    },
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            ('a', "I propose Redis."),
+            ('u', "Fine with me."),
+            ('u', "On second thought, no."),
+        ],
+        has: &[],
+        lacks: &["propose redis.\n"],
+    },
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            ('a', "Should we use Redis?"),
+            ('u', "yes"),
+            ('a', "done"),
+            ('u', "we dropped Redis, it is Memcached now"),
+        ],
+        has: &["memcached"],
+        lacks: &["— yes"],
+    },
+    Case {
+        talk: &[
+            ('u', "Build a CSV export of invoices for the release."),
+            ('a', "For the delimiter: semicolon or comma?"),
+            ('u', "semicolon"),
+            ('a', "OK."),
+            ('u', "Change of plan: the delimiter is a comma."),
+        ],
+        has: &["is a comma"],
+        lacks: &["— semicolon"],
+    },
+    Case {
+        talk: &[
+            ('u', "Build a CSV export of invoices for the release."),
+            ('a', "Amounts as cents or as decimals?"),
+            ('u', "decimals, with a comma. 1234,50 not 1234.50"),
+            ('a', "OK."),
+            ('u', "sorry, decimals with a dot, the import tool needs it"),
+        ],
+        has: &["with a dot"],
+        lacks: &["with a comma", "- [user] 1234,50"],
+    },
+    Case {
+        talk: &[
+            ('u', "We move the users table for the release."),
+            ('a', "I propose batches of 5000 rows with COPY."),
+            ('u', "ok, but 5000 feels low, make it 20000"),
+            ('a', "With 20000 the replica lag is 90 s, with 8000 it is 5 s."),
+            ('u', "8000 then"),
+        ],
+        has: &["copy", "— 8000 then"],
+        lacks: &["copy.\n", "make it 20000\n"],
+    },
+    Case {
+        talk: &[
+            ('u', "We migrate the users table for the release."),
+            ('a', "What about md5 passwords?"),
+            ('u', "those are dropped, users reset them"),
+            ('a', "ok"),
+            ('u', "no, wrap them with bcrypt instead"),
+        ],
+        has: &["bcrypt"],
+        lacks: &["reset them\n"],
+    },
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            ('a', "ok"),
+            ('u', "Never deploy on Friday."),
+            ('a', "ok"),
+            ('u', "OK you may deploy on Friday if the tests pass"),
+        ],
+        has: &["you may deploy on friday if"],
+        lacks: &["never deploy"],
+    },
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            ('a', "Which day?"),
+            ('u', "Tuesday"),
+            ('a', "ok"),
+            ('u', "Thursday works better after all"),
+        ],
+        has: &["which day? — thursday works better after all"],
+        lacks: &["tuesday"],
+    },
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            ('a', "How many replicas?"),
+            ('u', "3"),
+            ('a', "ok"),
+            ('u', "sorry I meant 5"),
+        ],
+        has: &["replicas? — sorry i meant 5"],
+        lacks: &["— 3"],
+    },
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            ('a', "Should I delete the old logs?"),
+            ('u', "no"),
+            ('a', "ok"),
+            ('u', "hm, yes, delete them after all"),
+        ],
+        has: &["logs? — hm, yes, delete them after all"],
+        lacks: &["— no\n"],
+    },
+];
 
 /// The new statement stood beside the withdrawn one, and both looked current.
 #[test]
 fn what_was_withdrawn_is_not_shown_as_current() {
-    check(&[
-        Case {
-            talk: &[
-                ('u', "We ship a release."),
-                ('a', "I propose Redis for the release."),
-                ('u', "Fine with me."),
-                ('a', "ok"),
-                ('u', "hmm I changed my mind about Redis, use Memcached"),
-            ],
-            has: &["use memcached"],
-            lacks: &["propose redis"],
-        },
-        Case {
-            talk: &[
-                ('u', "We ship a release."),
-                ('a', "I propose Redis."),
-                ('u', "Fine with me."),
-                ('u', "On second thought, no."),
-            ],
-            has: &[],
-            lacks: &["propose redis.\n"],
-        },
-        Case {
-            talk: &[
-                ('u', "We ship a release."),
-                ('a', "Should we use Redis?"),
-                ('u', "yes"),
-                ('a', "done"),
-                ('u', "we dropped Redis, it is Memcached now"),
-            ],
-            has: &["memcached"],
-            lacks: &["— yes"],
-        },
-        Case {
-            talk: &[
-                ('u', "Build a CSV export of invoices for the release."),
-                ('a', "For the delimiter: semicolon or comma?"),
-                ('u', "semicolon"),
-                ('a', "OK."),
-                ('u', "Change of plan: the delimiter is a comma."),
-            ],
-            has: &["is a comma"],
-            lacks: &["— semicolon"],
-        },
-        Case {
-            talk: &[
-                ('u', "Build a CSV export of invoices for the release."),
-                ('a', "Amounts as cents or as decimals?"),
-                ('u', "decimals, with a comma. 1234,50 not 1234.50"),
-                ('a', "OK."),
-                ('u', "sorry, decimals with a dot, the import tool needs it"),
-            ],
-            has: &["with a dot"],
-            lacks: &["with a comma", "- [user] 1234,50"],
-        },
-        Case {
-            talk: &[
-                ('u', "We move the users table for the release."),
-                ('a', "I propose batches of 5000 rows with COPY."),
-                ('u', "ok, but 5000 feels low, make it 20000"),
-                ('a', "With 20000 the replica lag is 90 s, with 8000 it is 5 s."),
-                ('u', "8000 then"),
-            ],
-            has: &["copy", "— 8000 then"],
-            lacks: &["copy.\n", "make it 20000\n"],
-        },
-        Case {
-            talk: &[
-                ('u', "We migrate the users table for the release."),
-                ('a', "What about md5 passwords?"),
-                ('u', "those are dropped, users reset them"),
-                ('a', "ok"),
-                ('u', "no, wrap them with bcrypt instead"),
-            ],
-            has: &["bcrypt"],
-            lacks: &["reset them\n"],
-        },
-        Case {
-            talk: &[
-                ('u', "We ship a release."),
-                ('a', "ok"),
-                ('u', "Never deploy on Friday."),
-                ('a', "ok"),
-                ('u', "OK you may deploy on Friday if the tests pass"),
-            ],
-            has: &["you may deploy on friday if"],
-            lacks: &["never deploy"],
-        },
-        Case {
-            talk: &[
-                ('u', "We ship a release."),
-                ('a', "Which day?"),
-                ('u', "Tuesday"),
-                ('a', "ok"),
-                ('u', "Thursday works better after all"),
-            ],
-            has: &["thursday"],
-            lacks: &["tuesday\n"],
-        },
-    ]);
+    check(WITHDRAWALS);
 }
 
 /// One rule had three lines: with and without the name before it, and as it was said again.
