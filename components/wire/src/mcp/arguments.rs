@@ -132,8 +132,10 @@ fn action(
     // The tools of one system come first.
     let of_system: Vec<_> = listed.iter().copied().filter(|it| it.set == tool.set).collect();
     let elsewhere = meant(&named, &of_system).or_else(|| meant(&named, listed));
-    // A word alone that many tools have an action for is about this one.
-    let elsewhere = elsewhere.filter(|_| !VERBS.contains(&&*named));
+    // A word alone that many tools have an action for is about this one: `read` means `read_state`.
+    let has_own = own.iter().any(|it| it.split('_').any(|part| part == named));
+    let is_vague = |action: &str| VERBS.contains(&&*named) && (has_own || action != named);
+    let elsewhere = elsewhere.filter(|it| !is_vague(it.0));
     // An action of another tool by its own name is meant rather than one that it resembles.
     let next = match (elsewhere, near) {
         (Some((action, other)), near) if near.is_none() || action == named => {

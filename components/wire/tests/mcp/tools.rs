@@ -166,6 +166,9 @@ fn the_orchestrators_mistakes_are_answered_by_action() {
     malformed(json!({"action": 7}), "action must be text");
     malformed(json!({"action": "write"}), "has no action \"write\"; call context_write for it");
     malformed(json!({"action": "rollback"}), "did you mean restore_snapshot?");
+    // The entries were read instead of the state of the round.
+    let (read, code) = (json!({"action": "read"}), "MALFORMED_REQUEST");
+    check_rejected(&bench, &bench.agent, "delta_rounds_read", read, code, "it has read_");
     malformed(json!({"action": "spawn"}), "did you mean add_subagent?");
     malformed(json!({"action": "snapshot"}), "snapshot needs label");
     malformed(json!({"action": "snapshot", "name": "a"}), "did you mean label?");

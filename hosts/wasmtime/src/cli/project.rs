@@ -162,8 +162,9 @@ Examples:
   shared-context project watch webshop --since 0
   shared-context project watch webshop --json | jq -r '.changes[].action'
 
-After a restart of the server the command continues where it was. It never shows
-contents. With --json each line is one JSON document: a revision and its changes.")]
+After a restart of the server the command continues where it was. It never
+shows contents. With --json each line is one JSON document: a revision and its
+changes.")]
     Watch {
         /// The project
         project: String,

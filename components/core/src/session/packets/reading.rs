@@ -90,16 +90,8 @@ impl<B: Bucket> OpenSession<'_, B> {
             }
             None => {}
         }
-        let read = PacketRead {
-            packet,
-            form: it.form,
-            text,
-            newest,
-            layer,
-            stale,
-            verification,
-            others,
-        };
+        let read =
+            PacketRead { packet, form: it.form, text, newest, layer, stale, verification, others };
         let reply = Reply::Read(Box::new(read));
         let mark = |reader: &mut Reader| {
             let is_first = reader.version < version;

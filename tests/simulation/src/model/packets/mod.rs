@@ -167,16 +167,8 @@ impl Model {
                 layer = Some(read);
             }
         }
-        let reply = PacketRead {
-            packet,
-            form: it.form,
-            text,
-            newest,
-            layer,
-            stale,
-            verification,
-            others,
-        };
+        let reply =
+            PacketRead { packet, form: it.form, text, newest, layer, stale, verification, others };
         let version = kept.version;
         let next = self.marked(clock, who, &address, |reader, now| {
             let before = reader.clone();
