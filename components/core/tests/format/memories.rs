@@ -1,8 +1,9 @@
-//! The rows of a project with memories: `golden/memories-1.txt`.
+//! The rows of a project with memories: `golden/memories-2.txt`, and in `memories-1.txt` as they were
+//! before the newest signatures and sketches had rows of their own.
 
 use shared_context_core::{
-    Command, Line, MemoriesCommand, MemoriesReply, Outcome, ProjectCommand, ProjectConfig, Reply,
-    RequestId,
+    Command, Line, MemoriesCommand, MemoriesReply, Outcome, ProjectCommand, ProjectConfig,
+    ProjectId, Reply, RequestId, check_project_rows,
     item::Authority,
     memories::{
         Content, Kind, Mark, MemoryId, MemoryRef, MemorySource, NewMemory, RehydrateMemories,
@@ -17,7 +18,9 @@ use super::{compare_rows_with_golden, golden, support::TestHost};
 
 const ORCHESTRATOR: &str = "orchestrator in s1";
 const AGENT: &str = "subagent:a in s2";
-/// The revision of the bucket of the project in `memories-1.txt`.
+/// The files.
+const FORMATS: [&str; 2] = ["memories-1", "memories-2"];
+/// The revision of the bucket of the project in them.
 const REVISION: u64 = 10;
 const START: u64 = 1_771_597_800_000;
 
@@ -192,12 +195,12 @@ fn shown(host: &TestHost) -> Vec<Outcome> {
 
 #[test]
 fn the_same_memories_give_the_same_bytes() {
-    compare_rows_with_golden(&scripted().project_rows(""), "memories-1");
+    compare_rows_with_golden(&scripted().project_rows(""), "memories-2");
 }
 
 #[test]
 fn the_golden_project_has_a_row_of_every_kind() {
-    let host = golden::host_with_bucket("project/p", "memories-1", REVISION);
+    let host = golden::host_with_bucket("project/p", "memories-2", REVISION);
     let rows = host.project_rows("");
     let mut kinds: Vec<&str> =
         rows.iter().map(|(row, _)| row.split_inclusive('/').next().unwrap()).collect();
@@ -210,13 +213,27 @@ fn the_golden_project_has_a_row_of_every_kind() {
 
 #[test]
 fn stored_memories_open_as_they_were_written() {
-    let (new, old) = (scripted(), golden::host_with_bucket("project/p", "memories-1", REVISION));
-    old.now.set(new.now.get());
-    for (request, revision) in [(add(), 2), (child(&old), 3), (rename(&old), 4)] {
-        let again = ask(&old, ORCHESTRATOR, &request);
-        assert_eq!(again.revision, Revision(revision), "the first answer");
-        assert_eq!(again, ask(&new, ORCHESTRATOR, &request));
+    for format in FORMATS {
+        let (new, old) = (scripted(), golden::host_with_bucket("project/p", format, REVISION));
+        old.now.set(new.now.get());
+        for (request, revision) in [(add(), 2), (child(&old), 3), (rename(&old), 4)] {
+            let again = ask(&old, ORCHESTRATOR, &request);
+            assert_eq!(again.revision, Revision(revision), "the first answer");
+            assert_eq!(again, ask(&new, ORCHESTRATOR, &request));
+        }
+        assert_eq!(shown(&old), shown(&new), "{format}");
+        // A memory more, so that both write where their newest are.
+        for host in [&old, &new] {
+            let lesson = memory(Kind::Learning, "Later", &[("lesson", text("Written later."))]);
+            ask(host, ORCHESTRATOR, &command(MemoriesCommand::Add(vec![lesson])));
+            check_project_rows(&ProjectId::new("p").unwrap(), &host.project_rows("")).unwrap();
+        }
+        assert_eq!(shown(&old), shown(&new), "{format}");
+        let rows = |host: &TestHost| {
+            let all = host.project_rows("").into_iter();
+            let is_index = |name: &str| name.starts_with("i/") || name.starts_with("n/");
+            all.filter(|it| format != FORMATS[0] || !is_index(&it.0)).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(&old), rows(&new), "{format}");
     }
-    assert_eq!(shown(&old), shown(&new));
-    assert_eq!(old.project_rows(""), new.project_rows(""));
 }

@@ -1,5 +1,6 @@
-//! The rows of a project with an outline and handoffs, `golden/outline-1.txt`, and of one that was
-//! imported from it, `golden/moved-1.txt`.
+//! The rows of a project with an outline and handoffs, `golden/outline-2.txt`, and of one that was
+//! imported from it, `golden/moved-2.txt`. The files with 1 are from before the newest signatures and
+//! sketches of memories had rows of their own.
 
 use shared_context_core::{
     Command, HandoffsCommand, Line, Outcome, OutlineCommand, Participant, ProjectCommand,
@@ -21,7 +22,7 @@ const AGENT: &str = "subagent:a in s2";
 const OTHER: &str = "subagent:b in s3";
 const START: u64 = 1_771_597_800_000;
 /// The revisions of the buckets in the files.
-const REVISIONS: [(&str, u64); 2] = [("outline-1", 17), ("moved-1", 1)];
+const REVISIONS: [(&str, u64); 2] = [("outline", 17), ("moved", 1)];
 
 fn ask(host: &TestHost, who: &str, command: &Command) -> Outcome {
     host.now.set(host.now.get() + 1);
@@ -191,15 +192,17 @@ fn shown(host: &TestHost) -> Vec<Outcome> {
     all.into_iter().map(|it| host.ask_project("admin", &Command::Project(it)).unwrap()).collect()
 }
 
-/// Returns hosts with the stored rows of both.
-fn opened() -> [TestHost; 2] {
-    REVISIONS.map(|(name, revision)| golden::host_with_bucket("project/p", name, revision))
+/// Returns hosts with the stored rows of both, of one format.
+fn opened(format: u32) -> [TestHost; 2] {
+    REVISIONS.map(|(name, revision)| {
+        golden::host_with_bucket("project/p", &format!("{name}-{format}"), revision)
+    })
 }
 
 #[test]
 fn the_same_sections_and_handoffs_give_the_same_bytes() {
-    compare_rows_with_golden(&scripted().project_rows(""), "outline-1");
-    compare_rows_with_golden(&moved().project_rows(""), "moved-1");
+    compare_rows_with_golden(&scripted().project_rows(""), "outline-2");
+    compare_rows_with_golden(&moved().project_rows(""), "moved-2");
 }
 
 #[test]
@@ -214,7 +217,7 @@ fn the_golden_projects_have_a_row_of_every_kind() {
         kinds.dedup();
         kinds
     };
-    let [of_outline, of_moved] = opened().map(|it| kinds(&it));
+    let [of_outline, of_moved] = opened(2).map(|it| kinds(&it));
     for kind in ["coordination", "o/", "q/", "w/", "y/", "yd/"] {
         assert!(of_outline.iter().any(|it| it == kind), "{kind} in {of_outline:?}");
     }
@@ -224,11 +227,13 @@ fn the_golden_projects_have_a_row_of_every_kind() {
 
 #[test]
 fn stored_sections_and_handoffs_open_as_they_were_written() {
-    for (old, new) in opened().into_iter().zip([scripted(), moved()]) {
-        old.now.set(new.now.get());
-        assert_eq!(shown(&old), shown(&new));
+    for format in [1, 2] {
+        for (old, new) in opened(format).into_iter().zip([scripted(), moved()]) {
+            old.now.set(new.now.get());
+            assert_eq!(shown(&old), shown(&new));
+        }
     }
-    let ([old, _], new) = (opened(), scripted());
+    let ([old, _], new) = (opened(1), scripted());
     old.now.set(new.now.get());
     for (nth, (who, request)) in (0..).zip(remembered()) {
         let again = ask(&old, who, &request);
