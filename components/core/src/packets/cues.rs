@@ -336,6 +336,11 @@ fn opening(clause: &str) -> (Answer, &str) {
     (answer, rest)
 }
 
+/// Returns a sentence in lower case without the words with which it agrees or objects at its start.
+pub(super) fn content(text: &str) -> String {
+    opening(&lower(text)).1.trim_end_matches(['.', '!', ' ']).to_owned()
+}
+
 /// Returns true for a sentence that does nothing but agree or object.
 pub(super) fn is_bare(lower: &Lower) -> bool {
     let has_digit = lower.text.contains(|c: char| c.is_ascii_digit());

@@ -2,7 +2,7 @@
 //! task are left out; the rest is ordered by importance (spec 18.4).
 
 use super::{
-    entries,
+    cues, entries,
     kinds::Part,
     merge, pattern,
     recipe::Recipe,
@@ -68,8 +68,11 @@ fn leave_repetitions(all: &[Statement], reasons: &mut [Left]) {
             all.get(*it).is_some_and(|it| it.part != Part::File && it.part != Part::Example)
         })
         .collect();
-    // `Never deploy on Friday.` and `never deploy on friday!!` are the same.
-    let said = |it: &Statement| it.spoken().trim_end_matches(['.', '!', ' ']).to_owned();
+    // `Never deploy on Friday.` and `Tom: yes, never deploy on friday!!` are the same.
+    let said = |it: &Statement| match it.source.origin {
+        Origin::Item { .. } => cues::content(it.spoken()),
+        _ => it.text.clone(),
+    };
     let texts: Vec<String> = compared.iter().filter_map(|it| all.get(*it)).map(said).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     for (place, other) in compared.iter().zip(repetitions(&texts)) {

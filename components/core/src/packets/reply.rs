@@ -51,8 +51,13 @@ impl Reading<'_> {
         let is_short = first.lower.words() <= SHORT_WORDS_MAX;
         // `That's overkill`
         let judges = is_short && has_pronoun && opening == Answer::Other;
+        // `60 please`
+        let has_digit = |it: &Sentence<'_>| it.text.contains(|c: char| c.is_ascii_digit());
+        let counts =
+            is_short && has_digit(first) && proposals.last().is_some_and(|it| has_digit(it));
         let depends = cues::depends(&first.lower)
             && (!cues::opens_with_then(&first.lower) || has_pronoun)
+            || counts
             || judges && proposals.last().is_some_and(|it| cues::proposes(&it.lower));
         let mut target = None;
         if read == 0 && (is_part || puts_off || opening == Answer::No || depends) {
@@ -189,7 +194,9 @@ impl Reading<'_> {
             let mut it = self.statement(before, sentence, Part::Decision);
             if ends_as_question(sentence.text) {
                 // Without the answer a question says nothing.
-                let end = short(answer.text).trim_end_matches(['.', '!']);
+                let is_short = answer.lower.words() <= REACTION_WORDS_MAX;
+                let end = if is_short { answer.text } else { short(answer.text) };
+                let end = end.trim_end_matches(['.', '!']);
                 it.text = format!("{} — {end}", sentence.text);
                 it.detail = None;
             }

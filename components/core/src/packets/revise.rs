@@ -46,7 +46,7 @@ const REST_WORDS_MIN: usize = 3;
 const CLAUSE_MARKS: [&str; 7] = [", and ", ", but ", "; ", " and ", " but ", ", ", ". "];
 /// Words that name no subject.
 pub(super) const GENERIC: &str = "use using let go make do done set keep put want need like please now \
-    instead actually wait sorry change switch move run say think prefer pick choose store send \
+    instead actually wait sorry mean change switch move run say think prefer pick choose store send \
     write add take get new old other one thing way bit still yes no ok okay right good sure well \
     us we i you it that this these those not never always only must should would could can will \
     may might have has be is are was were than rather more less most least at by for from in into \
@@ -292,12 +292,17 @@ fn effect(
     if old.len() >= SUBJECT_WORDS_MIN && has_all(&new, &old) && later.negates() != earlier.negates()
     {
         // `You may deploy on Friday if …` after `Never deploy on Friday`, and the other way round.
-        let allows = earlier.negates() && (later.corrects || cues::permits(&later.lower));
+        // Of what was forbidden `You can log the number of tokens` allows another thing.
+        let is_same = new.windows(old.len()).any(|it| it == old);
+        let allows =
+            is_same && earlier.negates() && (later.corrects || cues::permits(&later.lower));
         let forbids = later.negates() && has_all(&old, &new);
         return (allows || forbids).then_some(Effect::Whole);
     }
     let is_answer = earlier.is_answer && earlier.is_user;
-    if !later.corrects || !later.is_user || later.is_answer || !is_answer {
+    // `3 instead of 2` says itself what it replaces.
+    let is_open = later.corrects && later.left.is_empty() && !later.is_answer;
+    if !is_open || !later.is_user || !is_answer {
         return None;
     }
     let shares = || new.iter().any(|it| old.contains(it));
@@ -470,12 +475,14 @@ fn replaced_values(
     // `The log level is 3, make it 4` corrects itself.
     let of_kind = |kind: ValueKind| later.values.iter().filter(|it| it.kind == kind).count();
     let is_own = !has_same && differing.iter().any(|it| of_kind(it.kind) > 1);
+    // `Actually the pool has 20 connections` has a subject of its own.
+    let subject_max = if cues::has_pronoun(&later.lower) { SUBJECTLESS_MAX } else { 0 };
     let is_close = is_nearest
         && !is_own
         && later.is_of_unit(earlier)
         && later.is_user
         && !later.is_answer
-        && later.words.len().saturating_sub(later.units.len()) <= SUBJECTLESS_MAX
+        && later.words.len().saturating_sub(later.units.len()) <= subject_max
         && later.place.0.saturating_sub(earlier.place.0) <= NEAR
         && differing.iter().all(|it| it.kind != ValueKind::Name);
     let subject = shared.saturating_sub(units);

@@ -236,7 +236,9 @@ impl Reading<'_> {
         }
         let lower = &sentence.lower;
         let is_question = ends_as_question(sentence.text);
-        if is_question && !cues::asks_to_do(lower) || cues::is_bare(lower) {
+        // `Rules:`
+        let is_lead = sentence.text.ends_with(':') || cues::greets(lower);
+        if is_question && !cues::asks_to_do(lower) || is_lead || cues::is_bare(lower) {
             return;
         }
         let read = tokens(&mut self.reader, sentence.text);

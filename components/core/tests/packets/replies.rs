@@ -214,6 +214,17 @@ fn an_answer_stands_with_what_it_answers() {
         },
         Case {
             talk: &[
+                ('u', "We ship a release."),
+                ('a', "Shall I open a PR?"),
+                ('u', "yes, as draft"),
+                ('a', "Done. I set the timeout to 30 s."),
+                ('u', "60 please"),
+            ],
+            has: &["a pr? — yes, as draft", "timeout to 30 s. — 60 please"],
+            lacks: &["30 s.\n"],
+        },
+        Case {
+            talk: &[
                 ('u', "Write the related work for the release."),
                 ('a', "Should I cite arXiv preprints?"),
                 ('u', "only if there's no published version"),

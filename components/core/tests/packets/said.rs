@@ -371,6 +371,56 @@ fn what_was_withdrawn_is_not_shown_as_current() {
     check(WITHDRAWALS);
 }
 
+/// What makes a correction of one statement, as in `you can log the number of tokens` or `3 instead of
+/// 2`, took others with it while replacements were widened.
+#[test]
+fn what_only_looks_like_a_correction_replaces_nothing() {
+    check(&[
+        Case {
+            talk: &[
+                ('u', "We ship a release."),
+                ('u', "Never log tokens."),
+                ('a', "ok"),
+                ('u', "You can log the number of tokens."),
+            ],
+            has: &["never log tokens", "number of tokens"],
+            lacks: &[],
+        },
+        Case {
+            talk: &[
+                ('u', "We ship a release."),
+                ('u', "Retries: 3 at most."),
+                ('a', "ok"),
+                ('u', "Actually the pool has 20 connections."),
+            ],
+            has: &["retries: 3 at most", "20 connections"],
+            lacks: &[],
+        },
+        Case {
+            talk: &[
+                ('u', "We ship a release."),
+                ('a', "How many workers?"),
+                ('u', "4"),
+                ('a', "ok"),
+                ('u', "Also the log level is 3 instead of 2"),
+            ],
+            has: &["workers? — 4\n", "- [user] also the log level"],
+            lacks: &[],
+        },
+        Case {
+            talk: &[
+                ('u', "We ship a release."),
+                ('a', "Postgres or MySQL?"),
+                ('u', "Postgres"),
+                ('a', "ok"),
+                ('u', "Use MySQL for the reports instead of Excel"),
+            ],
+            has: &["— postgres\n", "instead of excel"],
+            lacks: &[],
+        },
+    ]);
+}
+
 /// One rule had three lines: with and without the name before it, and as it was said again.
 #[test]
 fn a_rule_that_is_said_again_is_shown_once() {
@@ -395,6 +445,12 @@ fn a_rule_that_is_said_again_is_shown_once() {
     ];
     once(&names, "never use pgloader");
     once(&names, "never use dms");
+    let agreed = [
+        ('u', "We ship a release."),
+        ('u', "Tom: never deploy on Fridays"),
+        ('u', "Priya: yes, never deploy on Fridays!"),
+    ];
+    once(&agreed, "never deploy on fridays");
 }
 
 /// `Hi!` was the goal of the conversation, so that the packet had none.
