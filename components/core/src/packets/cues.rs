@@ -266,6 +266,11 @@ pub(super) fn answer(lower: &Lower) -> Answer {
     answer
 }
 
+/// Returns true if a sentence objects with its first words.
+pub(super) fn begins_with_no(lower: &Lower) -> bool {
+    opening(&lower.text).0 == Answer::No
+}
+
 /// Returns true if a sentence agrees to a part of what is before it: `freeze yes, night no`.
 pub(super) fn agrees_in_part(lower: &Lower) -> bool {
     const ENDS: [&str; 7] = [" yes", " no", " ok", " okay", " good", " fine", " not"];

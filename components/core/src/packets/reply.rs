@@ -80,15 +80,16 @@ impl Reading<'_> {
         let is_told = cues::narrates(&first.lower) || cues::is_personal(&first.lower);
         let is_bare = cues::is_bare(&first.lower) && count == 1;
         let has_cue = cues::rules(&first.lower) || cues::chooses(&first.lower);
-        if is_refused && !is_bare && has_cue && count == 1 {
+        let begins = cues::begins_with_no(&first.lower);
+        if is_refused && !is_bare && has_cue && count == 1 && begins {
             // `No, use Kafka.` needs nothing before it.
             return read;
         }
         // `Nope, too much work` may do so, too.
-        let is_whole = is_refused && !is_bare && !is_short && !is_told;
+        let is_whole = is_refused && !is_bare && !is_short && !is_told && begins;
         let part = match () {
             () if puts_off => Part::OpenQuestion,
-            () if is_refused && (is_bare || is_told || is_whole) => Part::FailedAttempt,
+            () if is_refused && (is_bare || is_told || is_whole || !begins) => Part::FailedAttempt,
             () => Part::Decision,
         };
         let Some(answer) = self.slice(message, first, end) else { return read };
@@ -282,7 +283,8 @@ impl Reading<'_> {
             && !cues::is_bare(&second.lower)
             && !cues::retracts(&second.lower)
             && !ends_as_question(second.text);
-        if is_more { (1, 2) } else { (0, 1) }
+        let takes_back = cues::answer(&first.lower) == Answer::Yes && is_no(second);
+        if is_more || takes_back { (1, 2) } else { (0, 1) }
     }
 
     /// Returns the text from a sentence to the end of the one at `last`.
@@ -385,6 +387,11 @@ pub(super) fn answer(message: &Message<'_>) -> Answer {
     };
     let is_yes = cues::ends_in_yes(&first.lower) || message.sentences.get(1).is_some_and(agrees);
     if is_yes { Answer::Yes } else { Answer::Other }
+}
+
+/// Returns true for an answer that does nothing but object.
+fn is_no(answer: &Sentence<'_>) -> bool {
+    cues::is_bare(&answer.lower) && cues::answer(&answer.lower) == Answer::No
 }
 
 /// Returns true for an answer that only puts it off: `Let me think about it.`

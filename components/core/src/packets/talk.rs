@@ -244,7 +244,9 @@ impl Reading<'_> {
         let read = tokens(&mut self.reader, sentence.text);
         // `\\o/`
         let is_first = message.sentences.first().is_some_and(|it| it.start == sentence.start);
-        if !is_first && read.iter().all(|it| it.form.len() < 2) {
+        let last = self.last_of_model.as_ref().map(|it| it.0.saturating_add(1));
+        let chooses_one = is_first && last == Some(nth);
+        if !chooses_one && read.iter().all(|it| it.form.len() < 2) {
             return;
         }
         let has_value = read.iter().any(|it| it.kind == TokenKind::Hard);

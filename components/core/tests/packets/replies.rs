@@ -76,6 +76,24 @@ fn what_was_refused_is_no_decision() {
             lacks: &["must use nats.\n"],
         },
         Case {
+            talk: &[
+                ('u', "We ship a release."),
+                RUST,
+                ('u', "right, but Tom hates Rust, so drop that"),
+            ],
+            has: &["failed attempts:\n- [user] i propose a rewrite in rust. — right, but tom"],
+            lacks: &["decisions:"],
+        },
+        Case {
+            talk: &[
+                ('u', "We ship a release."),
+                RUST,
+                ('u', "great, another rewrite... I'd rather not"),
+            ],
+            has: &["rust. — great, another rewrite... i'd rather not"],
+            lacks: &["decisions:"],
+        },
+        Case {
             talk: &[('u', "We ship a release."), ('a', "We must use NATS."), ('u', "No. Kafka.")],
             has: &["kafka."],
             lacks: &["must use nats.\n"],
