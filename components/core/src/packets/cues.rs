@@ -119,90 +119,96 @@ pub(super) enum Answer {
     Other,
 }
 
-const YES_LIST: &str = "lovely, splendid, marvellous, very good, good point, good thinking, good catch, well done, excellent, brilliant, \
-    awesome, true, clear, understood, works, that fits, fits, yes, yep, yeah, yup, sure, ok, okay, exactly, agreed, agree, correct, right, perfect, great, \
-    fine, good, sounds good, sounds right, sounds fine, sounds great, sounds reasonable, works \
-    for me, that works, go ahead, go for it, do it, do that, please do, makes sense, absolutely, \
-    definitely, of course, confirmed, approved, deal, let's do that, let's do it, that's right, \
-    fair enough, go with that, love it, nice, precisely, indeed, that's fine, i agree, cool, i'm \
-    happy with that, happy with that, no objections, no objection, no problem, no worries, by all means, lgtm, +1, both, all good, \
-    looks good, that's the one, that is right, that's correct";
-const NO_LIST: &str = "no, nope, nah, hell no, let's not, not this time, not convinced, i don't like, not that, not yet, rather not, i'd rather not, please don't, hold on, wait, \
-    hmm, absolutely not, of course not, definitely not, no way, no time, no space, no need, i don't think so, \
-    i disagree, bad idea, never mind, scratch that, forget it, forget that, drop it, drop that, \
-    skip it, skip that";
-const CORRECTIONS_LIST: &str = "instead, actually, on second thought, scratch that, change that, change it, changed, make \
-    it, make that, rather than, no longer, not anymore, switch to, switched to, correction, i \
-    meant, move it, moved to, bump, raise it, lower it, never mind, turns out, turned out, after \
-    all, new plan, revert, go back, better, we were wrong, i was wrong, ignore what i said, \
-    replace, push it, postpone, postponed, change of plan, changed my mind, let's say, from now \
-    on, make the, sorry";
+const YES_LIST: &str = "lovely, splendid, marvellous, very good, good point, good thinking, good \
+    catch, well done, excellent, brilliant, awesome, true, clear, understood, works, that fits, \
+    fits, yes, yep, yeah, yup, sure, ok, okay, exactly, agreed, agree, correct, right, perfect, \
+    great, fine, good, sounds good, sounds right, sounds fine, sounds great, sounds reasonable, \
+    works for me, that works, go ahead, go for it, do it, do that, please do, makes sense, \
+    absolutely, definitely, of course, confirmed, approved, deal, let's do that, let's do it, \
+    that's right, fair enough, go with that, love it, nice, precisely, indeed, that's fine, i \
+    agree, cool, i'm happy with that, happy with that, no objections, no objection, no problem, \
+    no worries, by all means, lgtm, +1, both, all good, looks good, that's the one, that is \
+    right, that's correct";
+const NO_LIST: &str = "no, nope, nah, hell no, let's not, not this time, not convinced, i don't \
+    like, not that, not yet, rather not, i'd rather not, please don't, hold on, wait, hmm, \
+    absolutely not, of course not, definitely not, no way, no time, no space, no need, i don't \
+    think so, i disagree, bad idea, never mind, scratch that, forget it, forget that, drop it, \
+    drop that, skip it, skip that";
+const CORRECTIONS_LIST: &str = "instead, actually, on second thought, scratch that, change that, \
+    change it, changed, make it, make that, rather than, no longer, not anymore, switch to, \
+    switched to, correction, i meant, move it, moved to, bump, raise it, lower it, never mind, \
+    turns out, turned out, after all, new plan, revert, go back, better, we were wrong, i was \
+    wrong, ignore what i said, replace, push it, postpone, postponed, change of plan, changed my \
+    mind, let's say, from now on, make the, sorry";
 /// Phrases that set a rule.
-const RULES_LIST: &str = "must, mustn't, never, always, only, don't, do not, can't, cannot, can not, may not, \
-    shouldn't, should not, should, has to, have to, needs to, need to, needs, required, not \
-    allowed, at most, at least, no more than, leave, stays, stay, keep, keeps, avoid, without, \
-    except, unless, limit, maximum, minimum, no later than, nobody, nothing, off limits, \
-    careful, as long as, make sure, ensure, ought to, won't, will not, under no circumstances, \
-    is fixed, is frozen, hands off, deadline, isn't, not touch, please no, no new, stick to, \
-    hard limit, legal, compliance";
+const RULES_LIST: &str = "must, mustn't, never, always, only, don't, do not, can't, cannot, can \
+    not, may not, shouldn't, should not, should, has to, have to, needs to, need to, needs, \
+    required, not allowed, at most, at least, no more than, leave, stays, stay, keep, keeps, \
+    avoid, without, except, unless, limit, maximum, minimum, no later than, nobody, nothing, off \
+    limits, careful, as long as, make sure, ensure, ought to, won't, will not, under no \
+    circumstances, is fixed, is frozen, hands off, deadline, isn't, not touch, please no, no new, \
+    stick to, hard limit, legal, compliance";
 /// Phrases that make a choice.
-const CHOICES_LIST: &str = "let's, we'll, go with, going with, went with, use, using, switch, choose, chose, prefer, \
-    pick, want, would like, i'd like, make it, instead, call it, name it, put, store, send, i'd \
-    rather, rather, therefore, hence, thus, decided, we will, settle, goes to, go to, stick with, take, please, set, \
-    add, write, run, move, drop, replace";
+const CHOICES_LIST: &str = "let's, we'll, go with, going with, went with, use, using, switch, \
+    choose, chose, prefer, pick, want, would like, i'd like, make it, instead, call it, name it, \
+    put, store, send, i'd rather, rather, therefore, hence, thus, decided, we will, settle, goes \
+    to, go to, stick with, take, please, set, add, write, run, move, drop, replace";
 /// Phrases with which a model proposes something, or reports its choice.
-const PROPOSALS_LIST: &str = "i suggest, i'd suggest, i would suggest, i propose, i'd propose, i recommend, i'd recommend, \
-    i would, i'd, i could, we could, we can, how about, what about, shall i, shall we, should i, \
-    should we, should it, let's, my plan, the plan, i plan, i'd go, i will, i'll, we'll, could, \
-    would, do you want, want me to, would you like, option, default, suggestion, proposal, i \
-    think, i'm leaning, leaning, okay to, ok to, am i right, so you want, so that means, do i \
-    understand, so ";
+const PROPOSALS_LIST: &str = "i suggest, i'd suggest, i would suggest, i propose, i'd propose, i \
+    recommend, i'd recommend, i would, i'd, i could, we could, we can, how about, what about, \
+    shall i, shall we, should i, should we, should it, let's, my plan, the plan, i plan, i'd go, \
+    i will, i'll, we'll, could, would, do you want, want me to, would you like, option, default, \
+    suggestion, proposal, i think, i'm leaning, leaning, okay to, ok to, am i right, so you want, \
+    so that means, do i understand, so";
 /// Phrases with which a model reports what it did or will do.
-const OWN_CHOICES_LIST: &str = "i went with, i picked, i chose, i'm using, i used, i've used, i set, i've set, i'll use, \
-    i'll keep, i'll put, i'll go with, i decided, i'll make, i configured, i'll set, i'll store, \
-    i'll name, i'll write, i'll add, i'm going with, we'll use, we settled, i'll leave, i'll \
-    run, i'll send, i've put, i made it, i'll cap, i'll limit, i'll call, i named, i've named, i \
-    kept, i've kept, i'll treat";
+const OWN_CHOICES_LIST: &str = "i went with, i picked, i chose, i'm using, i used, i've used, i \
+    set, i've set, i'll use, i'll keep, i'll put, i'll go with, i decided, i'll make, i \
+    configured, i'll set, i'll store, i'll name, i'll write, i'll add, i'm going with, we'll use, \
+    we settled, i'll leave, i'll run, i'll send, i've put, i made it, i'll cap, i'll limit, i'll \
+    call, i named, i've named, i kept, i've kept, i'll treat";
 /// Phrases that take back the statement just before.
-const RETRACTIONS_LIST: &str = "hmm no, hm no, no wait, actually no, oh wait, wait no, on second thought, \
-    scratch that, correction, or rather, ah no, oh no, sorry no, no sorry, well no";
+const RETRACTIONS_LIST: &str = "hmm no, hm no, no wait, actually no, oh wait, wait no, on second \
+    thought, scratch that, correction, or rather, ah no, oh no, sorry no, no sorry, well no";
 /// More characters than such a phrase has.
 const RETRACTION_CHARS: usize = 24;
 /// Phrases that ask for an action.
 const REQUESTS_LIST: &str = "could you, can you, would you, will you, please";
 /// Phrases that refer to something before.
-const POINTERS_LIST: &str = "those, these, them, both, all of them, the first, the second, the third, the former, \
-    the latter, the other, that one, this one, that way, option";
+const POINTERS_LIST: &str = "those, these, them, both, all of them, the first, the second, the \
+    third, the former, the latter, the other, that one, this one, that way, option";
 /// Phrases that announce something unrelated to the task.
-const ASIDES_LIST: &str = "by the way, btw, off topic, off-topic, unrelated, on a different note, side note, fun fact, \
-    speaking of, random question, totally different, different subject, haha, lol, small talk, \
-    on another note, on another topic, another topic, separately, something else entirely, \
-    completely different, not related";
+const ASIDES_LIST: &str = "by the way, btw, off topic, off-topic, unrelated, on a different note, \
+    side note, fun fact, speaking of, random question, totally different, different subject, \
+    haha, lol, small talk, on another note, on another topic, another topic, separately, \
+    something else entirely, completely different, not related";
 
 /// Phrases of a narrative: about the past, or about the speaker.
-const NARRATIVES_LIST: &str = "had, was, were, used to, complained, called, happened, yesterday, i am working, i'm working, \
-    i'm off, i will be, i'll be, i have no idea, heard, saw, watched";
+const NARRATIVES_LIST: &str = "had, was, were, used to, complained, called, happened, yesterday, \
+    i am working, i'm working, i'm off, i will be, i'll be, i have no idea, heard, saw, watched";
 /// Phrases about the private life of the speaker.
-const PERSONAL_LIST: &str = "my, i'm, i am, wish me, enjoy, tonight, home, lunch, coffee, weekend, weather, vacation, \
-    holiday, birthday, thanks, thank you";
+const PERSONAL_LIST: &str = "my, i'm, i am, wish me, enjoy, tonight, home, lunch, coffee, \
+    weekend, weather, vacation, holiday, birthday, thanks, thank you";
 /// Phrases that forbid something, or demand it without exception.
-const STRICT_LIST: &str = "must, mustn't, never, always, don't, do not, cannot, can't, may not, must not, should not, \
-    shouldn't, no more than, at most, only, has to, have to";
+const STRICT_LIST: &str = "must, mustn't, never, always, don't, do not, cannot, can't, may not, \
+    must not, should not, shouldn't, no more than, at most, only, has to, have to";
 
 /// Exclamations before what is said.
-const INTERJECTIONS_LIST: &str = "oh, ohh, ooh, ah, aha, ha, haha, hm, hmm, mm, uh, um, well, wow, wtf, lol, lmao, god, gosh, \
-    ugh, huh, hey, eh, man, dude, oops, hi, hello, good morning, morning, good to know, and, but, so, then, thanks";
+const INTERJECTIONS_LIST: &str = "oh, ohh, ooh, ah, aha, ha, haha, hm, hmm, mm, uh, um, well, \
+    wow, wtf, lol, lmao, god, gosh, ugh, huh, hey, eh, man, dude, oops, hi, hello, good morning, \
+    morning, good to know, and, but, so, then, thanks";
 /// Phrases that put off an answer.
-const DEFERRALS_LIST: &str = "dunno, idk, i dunno, not sure, no idea, no clue, maybe, maybe later, perhaps, possibly, \
-    let me ask, lemme ask, let me check, lemme check, let me think, let me sleep, i'll ask, i'll check, i will ask, \
-    ask me again, we'll see, we will see, good question, later, not now, not yet, let's discuss, let's talk, \
-    let's see, some other time, another time, who knows, hard to say, eh, hm, hmm, \
-    i'd have to ask, i need to ask, no opinion, up to you";
+const DEFERRALS_LIST: &str = "dunno, idk, i dunno, not sure, no idea, no clue, maybe, maybe \
+    later, perhaps, possibly, let me ask, lemme ask, let me check, lemme check, let me think, let \
+    me sleep, i'll ask, i'll check, i will ask, ask me again, we'll see, we will see, good \
+    question, later, not now, not yet, let's discuss, let's talk, let's see, some other time, \
+    another time, who knows, hard to say, eh, hm, hmm, i'd have to ask, i need to ask, no \
+    opinion, up to you";
 /// Phrases with which people say what they do not know or mind.
-const DISCLAIMERS_LIST: &str = "don't remember, do not remember, can't remember, don't recall, don't know, do not know, \
-    don't care, don't mind, don't worry, don't think, do not think, don't understand, do not \
-    understand, don't expect, do not expect, can't say, cannot say, can't tell, never mind, not \
-    your problem, no worries, don't ask, never thought, never heard, don't get me wrong";
+const DISCLAIMERS_LIST: &str = "don't remember, do not remember, can't remember, don't recall, \
+    don't know, do not know, don't care, don't mind, don't worry, don't think, do not think, \
+    don't understand, do not understand, don't expect, do not expect, can't say, cannot say, \
+    can't tell, never mind, not your problem, no worries, don't ask, never thought, never heard, \
+    don't get me wrong";
 
 /// Returns true if a sentence ends in an agreement: `She nodded at that one, so yes.`
 pub(super) fn ends_in_yes(lower: &Lower) -> bool {

@@ -161,112 +161,114 @@ fn what_a_refusal_says_is_kept() {
     ]);
 }
 
+const ANSWERS: &[Case] = &[
+    Case {
+        talk: &[
+            ('u', "We need alerts for the release."),
+            (
+                'a',
+                "Proposed rules: error rate above 2 % pages; latency p99 above 800 ms warns; \
+                        and a dead man's switch.",
+            ),
+            (
+                'u',
+                "first and third good. p99 is useless for us because the bank's api is slow at \
+                        night, use p50 above 400ms",
+            ),
+        ],
+        has: &["dead man's switch. — first and third good.", "at night, use p50 above 400ms"],
+        lacks: &["(why: the bank"],
+    },
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            (
+                'a',
+                "I propose: (1) freeze the branch, (2) rewrite the job in Go, (3) deploy at night.",
+            ),
+            ('u', "1 and 3 yes, 2 no"),
+        ],
+        has: &["deploy at night. — 1 and 3 yes, 2 no"],
+        lacks: &[],
+    },
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            ('a', "I propose to freeze the branch and to deploy at night."),
+            ('u', "freeze yes, night no"),
+        ],
+        has: &["deploy at night. — freeze yes, night no"],
+        lacks: &["night.\n"],
+    },
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            ('a', "Plan: freeze the branch, run the tests, deploy at night."),
+            ('u', "all good except the night, do it at noon"),
+        ],
+        has: &["deploy at night. — all good except the night, do it at noon"],
+        lacks: &["night.\n"],
+    },
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            ('a', "I suggest three things. Freeze the branch. Deploy at night. Announce it."),
+            ('u', "the first two are fine, no announcement"),
+        ],
+        has: &["freeze the branch. deploy at night. announce it. — the first two are fine, no"],
+        lacks: &["announce it.\n"],
+    },
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            ('a', "I'd do A: a cron job, B: a queue, or C: a webhook."),
+            ('u', "B"),
+        ],
+        has: &["c: a webhook. — b\n"],
+        lacks: &[],
+    },
+    Case {
+        talk: &[
+            ('u', "We ship a release."),
+            ('a', "Shall I open a PR?"),
+            ('u', "yes, as draft"),
+            ('a', "Done. I set the timeout to 30 s."),
+            ('u', "60 please"),
+        ],
+        has: &["a pr? — yes, as draft", "timeout to 30 s. — 60 please"],
+        lacks: &["30 s.\n"],
+    },
+    Case {
+        talk: &[
+            ('u', "Write the related work for the release."),
+            ('a', "Should I cite arXiv preprints?"),
+            ('u', "only if there's no published version"),
+        ],
+        has: &["preprints? — only if"],
+        lacks: &[],
+    },
+    Case {
+        talk: &[
+            ('u', "Build the export for the release."),
+            ('a', "Timeout: the load balancer cuts requests at 60 seconds."),
+            ('u', "then raise it for that route to 180, ops said that's ok"),
+        ],
+        has: &["timeout: the load balancer cuts requests at 60 seconds. — then raise it"],
+        lacks: &[],
+    },
+    Case {
+        talk: &[
+            ('u', "Build the export for the release."),
+            ('a', "Who may press the button? Every admin?"),
+            ('u', "only people with the role finance_admin."),
+        ],
+        has: &["every admin? — only people with"],
+        lacks: &[],
+    },
+];
+
 /// Of an agreement to parts, the parts were not there; of a condition, not what it is of.
 #[test]
 fn an_answer_stands_with_what_it_answers() {
-    check(&[
-        Case {
-            talk: &[
-                ('u', "We need alerts for the release."),
-                (
-                    'a',
-                    "Proposed rules: error rate above 2 % pages; latency p99 above 800 ms warns; \
-                        and a dead man's switch.",
-                ),
-                (
-                    'u',
-                    "first and third good. p99 is useless for us because the bank's api is slow at \
-                        night, use p50 above 400ms",
-                ),
-            ],
-            has: &["dead man's switch. — first and third good.", "at night, use p50 above 400ms"],
-            lacks: &["(why: the bank"],
-        },
-        Case {
-            talk: &[
-                ('u', "We ship a release."),
-                (
-                    'a',
-                    "I propose: (1) freeze the branch, (2) rewrite the job in Go, (3) deploy at night.",
-                ),
-                ('u', "1 and 3 yes, 2 no"),
-            ],
-            has: &["deploy at night. — 1 and 3 yes, 2 no"],
-            lacks: &[],
-        },
-        Case {
-            talk: &[
-                ('u', "We ship a release."),
-                ('a', "I propose to freeze the branch and to deploy at night."),
-                ('u', "freeze yes, night no"),
-            ],
-            has: &["deploy at night. — freeze yes, night no"],
-            lacks: &["night.\n"],
-        },
-        Case {
-            talk: &[
-                ('u', "We ship a release."),
-                ('a', "Plan: freeze the branch, run the tests, deploy at night."),
-                ('u', "all good except the night, do it at noon"),
-            ],
-            has: &["deploy at night. — all good except the night, do it at noon"],
-            lacks: &["night.\n"],
-        },
-        Case {
-            talk: &[
-                ('u', "We ship a release."),
-                ('a', "I suggest three things. Freeze the branch. Deploy at night. Announce it."),
-                ('u', "the first two are fine, no announcement"),
-            ],
-            has: &["freeze the branch. deploy at night. announce it. — the first two are fine, no"],
-            lacks: &["announce it.\n"],
-        },
-        Case {
-            talk: &[
-                ('u', "We ship a release."),
-                ('a', "I'd do A: a cron job, B: a queue, or C: a webhook."),
-                ('u', "B"),
-            ],
-            has: &["c: a webhook. — b\n"],
-            lacks: &[],
-        },
-        Case {
-            talk: &[
-                ('u', "We ship a release."),
-                ('a', "Shall I open a PR?"),
-                ('u', "yes, as draft"),
-                ('a', "Done. I set the timeout to 30 s."),
-                ('u', "60 please"),
-            ],
-            has: &["a pr? — yes, as draft", "timeout to 30 s. — 60 please"],
-            lacks: &["30 s.\n"],
-        },
-        Case {
-            talk: &[
-                ('u', "Write the related work for the release."),
-                ('a', "Should I cite arXiv preprints?"),
-                ('u', "only if there's no published version"),
-            ],
-            has: &["preprints? — only if"],
-            lacks: &[],
-        },
-        Case {
-            talk: &[
-                ('u', "Build the export for the release."),
-                ('a', "Timeout: the load balancer cuts requests at 60 seconds."),
-                ('u', "then raise it for that route to 180, ops said that's ok"),
-            ],
-            has: &["timeout: the load balancer cuts requests at 60 seconds. — then raise it"],
-            lacks: &[],
-        },
-        Case {
-            talk: &[
-                ('u', "Build the export for the release."),
-                ('a', "Who may press the button? Every admin?"),
-                ('u', "only people with the role finance_admin."),
-            ],
-            has: &["every admin? — only people with"],
-            lacks: &[],
-        },
-    ]);
+    check(ANSWERS);
 }
