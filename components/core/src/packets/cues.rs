@@ -258,7 +258,7 @@ pub(super) fn forbids(lower: &Lower) -> bool {
 /// does nothing but agree, object or put off: `yes, I understand, but no`.
 pub(super) fn answer(lower: &Lower) -> Answer {
     let mut answer = Answer::Other;
-    for (nth, clause) in clauses(lower).enumerate() {
+    for (nth, clause) in clauses(lower).into_iter().enumerate() {
         let (of, rest) = opening(clause);
         let takes_back = matches!(of, Answer::No | Answer::Later) && says_nothing(rest);
         if nth == 0 || takes_back {
@@ -284,43 +284,45 @@ pub(super) fn agrees_in_part(lower: &Lower) -> bool {
         let before = ENDS.iter().find_map(|end| it.strip_suffix(end));
         before.is_some_and(|it| !says_nothing(it)) && opening(it).0 == Answer::Other
     };
-    clauses(lower).any(is_part)
+    clauses(lower).into_iter().any(is_part)
         || [" except ", " apart from "].iter().any(|it| lower.text.contains(it))
 }
 
 /// Returns true if a sentence says on which condition or how far it agrees: `yes but only the parser`.
 pub(super) fn limits(lower: &Lower) -> bool {
-    ["only", "if", "unless"].iter().any(|it| is_word_in(it, lower))
+    has_word(lower, &["only", "if", "unless"])
 }
 
 /// Returns true if a sentence names parts by their places or their number: `the first two are fine`.
 pub(super) fn counts_parts(lower: &Lower) -> bool {
     let words = ["first", "second", "third", "last", "both", "two", "three", "all", "half"];
-    lower.text.starts_with(|it: char| it.is_ascii_digit())
-        || words.iter().any(|it| is_word_in(it, lower))
+    lower.text.starts_with(|it: char| it.is_ascii_digit()) || has_word(lower, &words)
 }
 
 /// Returns the words that a sentence takes away from what it agrees to: `ok, but no zip`.
 pub(super) fn taken(lower: &Lower) -> Option<&str> {
     const LEADS: [&str; 7] = ["no ", "not ", "without ", "skip ", "drop ", "leave out ", "forget "];
     let lead = |it: &str| it.trim_start_matches("but ").trim_start_matches("and ").to_owned();
-    clauses(lower).skip(1).find(|it| LEADS.iter().any(|one| lead(it).starts_with(one)))
+    clauses(lower).into_iter().skip(1).find(|it| LEADS.iter().any(|one| lead(it).starts_with(one)))
 }
 
 /// Returns true if a text has only words that say nothing by themselves.
+#[inline(never)]
 fn says_nothing(text: &str) -> bool {
     let mut words = text.split(|c| !is_word(c)).filter(|it| !it.is_empty());
     words.all(|it| GENERIC.split_whitespace().any(|one| one == it))
 }
 
-/// Returns the clauses of a sentence.
-fn clauses(lower: &Lower) -> impl Iterator<Item = &str> {
+/// Returns the clauses of a sentence. Out of line, for each copy takes half a kilobyte.
+#[inline(never)]
+fn clauses(lower: &Lower) -> Vec<&str> {
     let parts = lower.text.split([',', ';', ':', '.', '!', '?', '…', '—']);
     let parts = parts.flat_map(|it| it.split(" but ")).map(str::trim);
-    parts.filter(|it| !it.is_empty())
+    parts.filter(|it| !it.is_empty()).collect()
 }
 
 /// Returns how a clause begins, and what follows these words.
+#[inline(never)]
 fn opening(clause: &str) -> (Answer, &str) {
     let mut answer = Answer::Other;
     let mut rest = clause;
@@ -365,17 +367,21 @@ pub(super) fn is_bare(lower: &Lower) -> bool {
         ["start", "begin", "continue", "proceed"].iter().find_map(|it| rest.strip_prefix(it));
     let is_known = of != Answer::Other || goes_on.is_some() || rest.is_empty();
     let is_more =
-        || chooses(lower) || corrects(lower) || forbids(lower) && !is_word_in("only", lower);
+        || chooses(lower) || corrects(lower) || forbids(lower) && !has_word(lower, &["only"]);
     is_known && says_nothing(goes_on.unwrap_or(rest)) || of == Answer::Yes && !is_more()
 }
 
-fn is_word_in(word: &str, lower: &Lower) -> bool {
-    lower.starts.iter().any(|it| lower.text.get(*it..).is_some_and(|it| opens_with(it, word)))
+/// Returns true if a sentence has one of the words.
+#[inline(never)]
+fn has_word(lower: &Lower, words: &[&str]) -> bool {
+    let is_at =
+        |it: &usize, word: &str| lower.text.get(*it..).is_some_and(|it| opens_with(it, word));
+    lower.starts.iter().any(|it| words.iter().any(|word| is_at(it, word)))
 }
 
 /// Returns true if a sentence allows something.
 pub(super) fn permits(lower: &Lower) -> bool {
-    ["may", "can", "could", "allowed", "fine to", "ok to"].iter().any(|it| is_word_in(it, lower))
+    has_word(lower, &["may", "can", "could", "allowed", "fine to", "ok to"])
 }
 
 /// Returns true if a sentence begins with a correction.
@@ -392,9 +398,7 @@ pub(super) fn corrects_what_is_before(lower: &Lower) -> bool {
 
 /// Returns true if a sentence points at something by `it`, `that` or `them`: `then raise it`.
 pub(super) fn has_pronoun(lower: &Lower) -> bool {
-    ["it", "it's", "that", "that's", "them", "those", "these"]
-        .iter()
-        .any(|it| is_word_in(it, lower))
+    has_word(lower, &["it", "it's", "that", "that's", "them", "those", "these"])
 }
 
 /// Returns true if a sentence corrects something.
@@ -409,7 +413,7 @@ pub(super) fn rules(lower: &Lower) -> bool {
 
 /// Returns true if a sentence rules something out: `yeah no mails`.
 fn rules_out(lower: &Lower) -> bool {
-    clauses(lower).any(|it| {
+    clauses(lower).into_iter().any(|it| {
         let (_, rest) = opening(it);
         let lead = it.strip_suffix(rest).unwrap_or_default().trim_end();
         lead.rsplit(' ').next() == Some("no") && !says_nothing(rest)
