@@ -5,7 +5,7 @@
 //! `duplicate` finds repetitions, `condense` shortens an item, `label` counts its repetitions,
 //! `prepare` and `select` choose until the target is reached, `validate` checks that no fact of
 //! score 100 was lost, `describe` reports the outcome of each item. `summary` compares a paraphrased
-//! summary with the facts.
+//! summary with the facts, `statement` and `relation` a sentence with one.
 //!
 //! # Invariants
 //!
@@ -21,6 +21,7 @@ mod duplicate;
 mod facts;
 mod label;
 mod prepare;
+mod relation;
 mod request;
 mod score;
 mod select;

@@ -1,9 +1,13 @@
 //! The statement of a fact, and the comparison of sentences with it.
 
+use std::borrow::Cow;
+
+use super::relation;
 use crate::{
     extract::{
         Fact,
-        claim::{Bound, Token, TokenKind, is_earlier, names_same, polarity, sentences},
+        claim::{After, Token, TokenKind, is_earlier, names_same, polarity, sentences},
+        has_mark,
     },
     text::words::Reader,
 };
@@ -26,7 +30,8 @@ pub(super) struct Claim {
     pub(super) sentences: usize,
     pub(super) hard: Vec<Token>,
     pub(super) words: Vec<Token>,
-    pub(super) bound: Option<Bound>,
+    /// All its tokens.
+    tokens: Vec<Token>,
     /// True if something happens before another, false if after it; `None` if neither.
     is_earlier: Option<bool>,
     pub(super) negates: bool,
@@ -41,7 +46,7 @@ pub(super) struct Match {
 }
 
 /// Returns the part of a fact that a summary must have: no time, label, reason or labelled part.
-fn statement(fact: &Fact) -> &str {
+fn statement(fact: &Fact) -> Cow<'_, str> {
     let mut text = fact.text.as_str();
     for detail in &fact.details {
         let label = detail.label.replace('_', " ");
@@ -67,7 +72,15 @@ fn statement(fact: &Fact) -> &str {
         _ => text,
     };
     let end = REASONS.iter().filter_map(|it| text.find(it)).min();
-    end.and_then(|it| text.get(..it)).unwrap_or(text).trim()
+    let Some((said, reason)) = end.and_then(|it| text.split_at_checked(it)) else {
+        return Cow::Borrowed(text.trim());
+    };
+    // `… because it is fast, and never Memcached`: a rule behind the reason is no part of it.
+    let behind = [", ", "; ", ". "].iter().filter_map(|it| reason.find(it)).min();
+    match behind.and_then(|it| reason.get(it..)).filter(|it| has_mark(it)) {
+        Some(rule) => Cow::Owned([said, rule].concat()),
+        None => Cow::Borrowed(said.trim()),
+    }
 }
 
 /// Returns true for a label such as `DECISION`, `User preference` or `lena (SRE)`.
@@ -84,7 +97,7 @@ impl Claim {
         // `BUG-7 [HIGH]: …`: a summary need not repeat how severe it is.
         let named = fact.severity.and_then(|_| statement.split_once('[')?.1.split_once(']'));
         let plain = named.map(|it| format!("{} {}", fact.id.as_deref().unwrap_or_default(), it.1));
-        let read = sentences(reader, plain.as_deref().unwrap_or(statement));
+        let read = sentences(reader, plain.as_deref().unwrap_or(&statement));
         let whole = read.iter().flat_map(|it| it.tokens.iter().cloned()).collect();
         let mut claims = vec![Self::of(whole, read.len().max(1))];
         if read.len() > 1 {
@@ -95,8 +108,9 @@ impl Claim {
     }
 
     fn of(tokens: Vec<Token>, sentences: usize) -> Self {
-        let (bound, negates) = polarity(&tokens);
+        let negates = polarity(&tokens).1;
         let is_earlier = is_earlier(&tokens);
+        let all = tokens.clone();
         let (mut hard, mut words): (Vec<Token>, Vec<Token>) = (Vec::new(), Vec::new());
         for token in tokens {
             let list = match token.kind {
@@ -108,7 +122,7 @@ impl Claim {
                 list.push(token);
             }
         }
-        Self { sentences, hard, words, bound, is_earlier, negates }
+        Self { sentences, hard, words, tokens: all, is_earlier, negates }
     }
 
     /// Compares the claim with some tokens.
@@ -117,11 +131,13 @@ impl Claim {
         let hard = self.hard.iter().filter(has).count();
         let words = self.words.iter().filter(|one| has(one)).count();
         let owned: Vec<Token> = tokens.iter().map(|it| (*it).clone()).collect();
-        let (bound, negates) = polarity(&owned);
-        let turns = self.bound.zip(bound).is_some_and(|(a, b)| a != b)
-            || self.is_earlier.zip(is_earlier(&owned)).is_some_and(|(a, b)| a != b);
+        let negates = polarity(&owned).1;
+        let of_claim: Vec<&Token> = self.tokens.iter().collect();
+        let order = self.is_earlier.zip(is_earlier(&owned)).is_some_and(|(a, b)| a != b);
+        let turns = relation::turns(&of_claim, tokens, order);
         // `Deploy on Friday, do not wait` negates something else than `do not deploy on Friday`.
-        let contradicts = self.negates != (negates && self.is_negated_by(tokens, self.negates));
+        let contradicts = self.negates != (negates && self.is_negated_by(tokens, self.negates))
+            || self.negates && relation::negates_other(&of_claim, tokens, &BEHIND);
         // The more numbers and names a statement has, the fewer other words must agree.
         let needed = match self.hard.len() {
             0 => 70,
@@ -132,6 +148,38 @@ impl Claim {
         let has_any = hard.saturating_add(words) > 0;
         let is_present = has_any && has_words && hard == self.hard.len() && !turns && !contradicts;
         Match { is_present, hard, words }
+    }
+
+    /// Returns the numbers, ids, names and words that another claim does not have.
+    pub(super) fn without(&self, other: &Self) -> Vec<&Token> {
+        let has = |one: &Token| other.hard.iter().chain(&other.words).any(|it| names_same(one, it));
+        self.hard.iter().chain(&self.words).filter(|it| !has(it)).collect()
+    }
+
+    /// Returns true if some tokens negate and have all words that the claim negates, or if it negates
+    /// none.
+    pub(super) fn forbids_in(&self, tokens: &[&Token]) -> bool {
+        let of_claim: Vec<&Token> = self.tokens.iter().collect();
+        let negated = relation::negated(&of_claim, &of_claim);
+        let has = |one: &&Token| tokens.iter().any(|it| names_same(one, it));
+        negated.is_empty()
+            || tokens.iter().any(|it| it.kind == TokenKind::Negation)
+                && negated.iter().flatten().all(has)
+    }
+
+    /// Returns true if some tokens say that this was, and that an earlier claim holds instead: `it was 5,
+    /// and must be 3`.
+    pub(super) fn was_before(&self, old: &Self, tokens: &[&Token]) -> bool {
+        let (own, other) = (self.without(old), old.without(self));
+        let is_past = |one: &&&Token| {
+            let mut found = tokens.iter().filter(|it| names_same(one, it));
+            found.any(|it| matches!(it.after, Some(After::Was | After::From)))
+        };
+        let has = |one: &&Token| tokens.iter().any(|it| names_same(one, it));
+        own.iter().any(|it| is_past(&it))
+            && !other.is_empty()
+            && other.iter().all(has)
+            && !other.iter().any(|it| is_past(&it))
     }
 
     /// Returns true if a negation stands up to three words before a word of the claim; with

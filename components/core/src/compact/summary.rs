@@ -246,6 +246,12 @@ impl<'a> Summary<'a> {
             // that has several sentences itself.
             for length in 1..=claim.sentences.max(2) {
                 let window = self.window(place, length, claim.sentences > 1);
+                // What a statement forbids, one sentence forbids alone.
+                let mut parts =
+                    (0..length).map(|it| self.window(place.saturating_add(it), 1, false));
+                if length > claim.sentences && !parts.any(|it| claim.forbids_in(&it)) {
+                    continue;
+                }
                 let found = claim.compare(&window);
                 if best.is_none_or(|(it, _)| found > it) {
                     best = Some((found, place));
@@ -253,6 +259,14 @@ impl<'a> Summary<'a> {
             }
         }
         let line = |place: usize| self.sentences.get(place).map(|it| it.line);
+        let was = best.filter(|it| it.0.is_present).and_then(|(_, place)| {
+            let near = self.window(place, 1, false);
+            earlier.iter().any(|old| claim.was_before(old, &near)).then_some(place)
+        });
+        if let Some(place) = was {
+            let kind = VerdictKind::Outdated;
+            return Verdict { fact, kind, line: line(place), lacks: Vec::new() };
+        }
         if let Some((Match { is_present: true, .. }, place)) = best {
             let kind = VerdictKind::Present;
             return Verdict { fact, kind, line: line(place), lacks: Vec::new() };
@@ -272,13 +286,7 @@ impl<'a> Summary<'a> {
 
     /// Returns a sentence that has the earlier value, and what of the new value it lacks.
     fn outdated(&self, claim: &Claim, old: &Claim) -> Option<(usize, Vec<String>)> {
-        let only = |of: &Claim, other: &Claim| -> Vec<Token> {
-            let all = of.hard.iter().chain(&of.words);
-            let in_other =
-                |one: &Token| other.hard.iter().chain(&other.words).any(|it| names_same(one, it));
-            all.filter(|it| !in_other(it)).cloned().collect()
-        };
-        let (gone, new) = (only(old, claim), only(claim, old));
+        let (gone, new) = (old.without(claim), claim.without(old));
         let common: Vec<&Token> = old
             .hard
             .iter()
@@ -290,7 +298,7 @@ impl<'a> Summary<'a> {
             let has = |one: &Token| near.iter().any(|it| names_same(one, it));
             let shared = common.iter().filter(|it| has(it)).count();
             let is_old = !gone.is_empty()
-                && gone.iter().all(has)
+                && gone.iter().all(|it| has(it))
                 && shared.saturating_mul(2) >= common.len();
             is_old.then(|| {
                 let lacks = new.iter().filter(|it| !has(it)).take(LACKS_MAX);

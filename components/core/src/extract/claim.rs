@@ -47,12 +47,18 @@ const NEGATIONS: &[&str] = &[
     "reject",
     "rejected",
     "disabled",
+    "against",
+    "except",
 ];
 /// Words for an upper bound, and words for a lower one.
-const AT_MOST: &[&str] =
-    &["most", "maximum", "max", "below", "under", "within", "upto", "fewer", "less"];
-const AT_LEAST: &[&str] =
-    &["least", "minimum", "min", "above", "over", "exceed", "exceeds", "more"];
+const AT_MOST: &[&str] = &[
+    "most", "maximum", "max", "below", "under", "within", "upto", "fewer", "less", "smaller",
+    "lower", "shorter",
+];
+const AT_LEAST: &[&str] = &[
+    "least", "minimum", "min", "above", "over", "exceed", "exceeds", "more", "larger", "greater",
+    "bigger", "higher",
+];
 /// Words that do not describe the subject, besides the stop words of every reader.
 const FILLERS: &[&str] = &[
     "must", "should", "shall", "may", "can", "could", "would", "need", "needs", "any", "all",
@@ -175,13 +181,36 @@ pub(crate) struct Token {
     pub(crate) stem: Word,
     /// The first byte of the run of characters that it was read from.
     pub(crate) start: usize,
+    /// The word before it, if that says where something comes from or goes to, or what was.
+    pub(crate) after: Option<After>,
     /// The unit of a number; 0 without a known unit.
     unit: usize,
 }
 
+/// A word before another that describes nothing, and says how the other is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum After {
+    From,
+    To,
+    Was,
+}
+
+impl After {
+    fn read(raw: &str) -> Option<Self> {
+        let is = |it: &str| raw.eq_ignore_ascii_case(it);
+        match raw.len() {
+            2 if is("to") => Some(Self::To),
+            3 if is("was") => Some(Self::Was),
+            4 if is("from") => Some(Self::From),
+            4 if is("were") => Some(Self::Was),
+            _ => None,
+        }
+    }
+}
+
 impl Token {
     fn new(form: String, kind: TokenKind, stem: Word) -> Self {
-        Self { form, kind, stem, start: 0, unit: 0 }
+        Self { form, kind, stem, start: 0, after: None, unit: 0 }
     }
 
     fn is_bare_number(&self) -> bool {
@@ -253,6 +282,7 @@ pub(crate) fn tokens(reader: &mut Reader, sentence: &str) -> Vec<Token> {
     // A comma between digits separates thousands and stays.
     let mut start = 0;
     let mut is_first = true;
+    let mut after = None;
     let is_digit_at = |place: usize| sentence.as_bytes().get(place).is_some_and(u8::is_ascii_digit);
     for (place, byte) in sentence.bytes().enumerate() {
         if byte.is_ascii_alphanumeric() {
@@ -264,16 +294,31 @@ pub(crate) fn tokens(reader: &mut Reader, sentence: &str) -> Vec<Token> {
             && is_digit_at(place.saturating_add(1));
         if is_between(c) && !is_number {
             let raw = sentence.get(start..place).unwrap_or_default();
-            let known = found.len();
-            push(reader, raw, &mut is_first, is_shouted, &mut found);
-            found.iter_mut().skip(known).for_each(|it| it.start = start);
+            read_run(reader, (start, raw), (&mut is_first, is_shouted), (&mut after, &mut found));
             start = place.saturating_add(c.len_utf8());
         }
     }
-    let known = found.len();
-    push(reader, sentence.get(start..).unwrap_or_default(), &mut is_first, is_shouted, &mut found);
-    found.iter_mut().skip(known).for_each(|it| it.start = start);
+    let raw = sentence.get(start..).unwrap_or_default();
+    read_run(reader, (start, raw), (&mut is_first, is_shouted), (&mut after, &mut found));
     found
+}
+
+/// Appends the tokens of a run of characters that begins at `start`.
+fn read_run(
+    reader: &mut Reader,
+    (start, raw): (usize, &str),
+    (is_first, is_shouted): (&mut bool, bool),
+    (after, found): (&mut Option<After>, &mut Vec<Token>),
+) {
+    let known = found.len();
+    push(reader, raw, is_first, is_shouted, found);
+    let mut new = found.iter_mut().skip(known);
+    if let Some(it) = new.next() {
+        it.start = start;
+        it.after = after.take();
+    }
+    new.for_each(|it| it.start = start);
+    *after = After::read(raw).or(*after);
 }
 
 /// Returns the number of the unit that a word in lower case names; 0 for other words.
@@ -440,9 +485,8 @@ pub(crate) fn is_earlier(tokens: &[Token]) -> Option<bool> {
     let mut found = None;
     let mut is_negated = false;
     for token in tokens {
-        let is_in = |list: &[&str]| list.contains(&token.form.as_str());
-        if is_in(&EARLIER) || is_in(&LATER) {
-            let is_earlier = is_in(&EARLIER) != is_negated;
+        if let Some(is_earlier) = order_of(token) {
+            let is_earlier = is_earlier != is_negated;
             if found.is_some_and(|it| it != is_earlier) {
                 return None;
             }
@@ -451,6 +495,13 @@ pub(crate) fn is_earlier(tokens: &[Token]) -> Option<bool> {
         is_negated = token.kind == TokenKind::Negation;
     }
     found
+}
+
+/// Returns true for a word that says that something is earlier, false for one that says that it is
+/// later, and `None` for others.
+pub(crate) fn order_of(token: &Token) -> Option<bool> {
+    let is_in = |list: &[&str]| list.contains(&token.form.as_str());
+    if is_in(&EARLIER) { Some(true) } else { is_in(&LATER).then_some(false) }
 }
 
 /// Returns true if two tokens name the same thing: equal forms, a numeral and its word, a file and

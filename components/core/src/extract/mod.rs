@@ -30,6 +30,7 @@ pub(crate) use supersede::{holders, is_repeated};
 use crate::{
     item::{Authority, Item},
     order::sorted,
+    text::lower,
 };
 use scan::Scan;
 
@@ -140,6 +141,11 @@ fn extract_within(
 /// implies.
 pub(crate) fn authority(item: &Item) -> Authority {
     scan::authority(item)
+}
+
+/// Returns true if a sentence has a mark of some class.
+pub(crate) fn has_mark(text: &str) -> bool {
+    marks::Sentence::new(&lower(text)).class(0).is_some()
 }
 
 /// Returns the text of a fact without the label at its start, such as `DECISION:`.

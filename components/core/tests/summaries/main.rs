@@ -194,3 +194,108 @@ fn the_opposite_of_a_fact_is_not_present() {
         assert_eq!(verdict(fact, opposite), VerdictKind::Missing, "{fact} / {opposite}");
     }
 }
+
+/// Sentences with all words of a fact, of which two were exchanged or one was turned, were once
+/// reported as present.
+#[test]
+fn an_exchanged_relation_is_not_present() {
+    for (fact, same, exchanged) in [
+        (
+            "The upload must be smaller than 5 MB.",
+            "Uploads must be below 5 MB.",
+            "The upload must be larger than 5 MB.",
+        ),
+        (
+            "Constraint: Keep at most 5 backups for 30 days.",
+            "For 30 days at most 5 backups are kept.",
+            "Keep at most 30 backups for 5 days.",
+        ),
+        (
+            "You must use at least 5 replicas and at most 3 nodes.",
+            "At most 3 nodes and at least 5 replicas are used.",
+            "At least 3 replicas, at most 5 nodes are used.",
+        ),
+        (
+            "You must run the migration before the deployment.",
+            "The deployment runs after the migration.",
+            "You must run the deployment before the migration.",
+        ),
+        (
+            "We will use Postgres instead of MySQL.",
+            "Postgres is used, not MySQL.",
+            "We will use MySQL instead of Postgres.",
+        ),
+        (
+            "We will use Postgres instead of MySQL.",
+            "We use Postgres rather than MySQL.",
+            "We will not use Postgres instead of MySQL.",
+        ),
+        (
+            "We will use MySQL, not Postgres.",
+            "MySQL is used instead of Postgres.",
+            "We will use Postgres, not MySQL.",
+        ),
+        (
+            "We will migrate from MySQL to Postgres.",
+            "The migration to Postgres from MySQL is planned.",
+            "We will migrate from Postgres to MySQL.",
+        ),
+        (
+            "We will migrate from MySQL to Postgres.",
+            "Migrate from the old MySQL to Postgres.",
+            "We decided against migrating from MySQL to Postgres.",
+        ),
+        (
+            "The service must be available without login.",
+            "Without login the service must be available.",
+            "The service must not be available without login.",
+        ),
+        (
+            "We will deploy after the review, and never on Friday.",
+            "Never deploy on Friday; deploy after the review.",
+            "Never deploy after the review, but on Friday.",
+        ),
+        (
+            "Never touch the production database.",
+            "The production database must never be touched.",
+            "Never touch it. The production database is dropped.",
+        ),
+        (
+            "You must let only admins see the audit log.",
+            "Only admins see the audit log.",
+            "Everyone except admins must see the audit log.",
+        ),
+        (
+            "We will use Redis because it is fast, and never Memcached.",
+            "Use Redis, never Memcached.",
+            "We will use Redis.",
+        ),
+        (
+            "We will use JWT because cookies fail, but tokens must expire after 1 hour.",
+            "We use JWT, whose tokens expire after 1 hour.",
+            "We will use JWT.",
+        ),
+    ] {
+        assert_eq!(verdict(fact, same), VerdictKind::Present, "{fact} / {same}");
+        assert_eq!(verdict(fact, exchanged), VerdictKind::Missing, "{fact} / {exchanged}");
+    }
+}
+
+/// A summary that named the present value as what was, and the earlier one as what is, had the fact.
+#[test]
+fn a_value_that_was_is_outdated() {
+    let said = |id: &str, text: &str| Item::inline(id, Kind::Listed(ListedKind::UserMessage), text);
+    let items = [said("1", "The retry limit must be 3."), said("2", "The retry limit must be 5.")];
+    let facts = extract(&items, Position::default()).facts;
+    for (summary, expected) in [
+        ("The retry limit was 5, now it must be 3.", VerdictKind::Outdated),
+        ("The retry limit must be 3 instead of 5.", VerdictKind::Outdated),
+        ("The retry limit was 3, now it must be 5.", VerdictKind::Present),
+        ("The retry limit must be 5, up from 3.", VerdictKind::Present),
+        ("The retry limit was raised from 3 to 5.", VerdictKind::Present),
+    ] {
+        let check = check_summary(&facts, summary);
+        let kinds: Vec<VerdictKind> = check.verdicts.iter().map(|it| it.kind).collect();
+        assert_eq!(kinds, [expected], "{summary}");
+    }
+}
