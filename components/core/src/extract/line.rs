@@ -180,7 +180,7 @@ pub(crate) fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
             let Some(c) = char_at(text, at) else { continue };
             let end = at.saturating_add(c.len_utf8());
             let ends = match c {
-'.' => {
+                '.' => {
                     char_at(text, end).is_some_and(char::is_whitespace)
                         && !is_shortened(
                             text.get(..at).unwrap_or_default(),

@@ -160,17 +160,20 @@ impl Part {
 
     /// Returns the place of the part's list in a packet, as a JSON pointer.
     pub(super) fn list(self) -> String {
-        let of = if self.layer() == Layer::Codebase { "/codebase" } else { "" };
-        ["/context", of, "/", self.as_str()].concat()
+        let is_code = self.layer() == Layer::Codebase;
+        let mut list = if is_code { "/context/codebase/" } else { "/context/" }.to_owned();
+        list.push_str(self.as_str());
+        list
     }
 
     /// Returns the place of its `nth` statement in a packet, as a JSON pointer. There is one goal.
     pub(super) fn place(self, nth: usize) -> String {
-        if self == Self::Goal {
-            self.list()
-        } else {
-            [&self.list(), "/", &nth.to_string()].concat()
+        let mut place = self.list();
+        if self != Self::Goal {
+            place.push('/');
+            place.push_str(&nth.to_string());
         }
+        place
     }
 }
 

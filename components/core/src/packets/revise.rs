@@ -14,10 +14,7 @@ use super::{
 use crate::{
     extract::claim::{Token, TokenKind, names_same, tokens},
     order::sorted,
-    text::{
-        find_any,
-        words::{Reader, Word},
-    },
+    text::words::{Reader, Word},
 };
 
 /// The most earlier statements that a statement is compared with.

@@ -150,7 +150,7 @@ pub(crate) fn decode_packet(bytes: &[u8]) -> Result<(Packet, Participant, Revisi
 /// Returns what a version was made by.
 pub(crate) fn decode_recipe(bytes: &[u8]) -> Result<Recipe, Error> {
     let (.., recipe) = version_record(bytes)?;
-    let recipe = std::str::from_utf8(recipe).map_err(damaged)?;
+    let recipe = std::str::from_utf8(recipe).map_err(|_| damaged("a recipe is no text"))?;
     Recipe::parse(recipe).map_err(damaged)
 }
 

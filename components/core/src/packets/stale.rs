@@ -1,13 +1,8 @@
 //! Finds changes: since the last version of a packet, and in its sources since it was made (spec
 //! 18.9).
 
-use super::{
-    kinds::Part,
-    material::shortened,
-    packet::Packet,
-    statement::{Origin, Statement},
-};
-use crate::{closed_list::closed_list, key::Key, order::sorted};
+use super::{kinds::Part, material::shortened, packet::Packet, statement::Origin};
+use crate::{closed_list::closed_list, key::Key};
 
 /// The longest line of a changelog, in characters.
 const CHANGE_CHARS_MAX: usize = 160;
@@ -57,12 +52,14 @@ impl Stale {
 
 /// Returns the keys whose entries a packet was made from, in order.
 pub fn keys(packet: &Packet) -> Vec<Key> {
-    let key = |it: &Statement| match &it.source.origin {
-        Origin::Entry { key, .. } => Some(key.clone()),
-        _ => None,
-    };
-    let mut keys = sorted(packet.statements.iter().filter_map(key).collect(), Key::cmp);
-    keys.dedup();
+    let mut keys: Vec<Key> = Vec::new();
+    for it in &packet.statements {
+        if let Origin::Entry { key, .. } = &it.source.origin
+            && let Err(place) = keys.binary_search(key)
+        {
+            keys.insert(place, key.clone());
+        }
+    }
     keys
 }
 

@@ -81,8 +81,9 @@ pub(crate) fn find_any(text: &str, phrases: &[&str], start: usize) -> Option<(us
             [_, second, ..] => after.first() == Some(second) && rest.starts_with(it.as_bytes()),
             [] => false,
         };
-        let may_begin = initials & bit(*byte) != 0;
-        if let Some(nth) = phrases.iter().position(|it| may_begin && begins(it)) {
+        if initials & bit(*byte) != 0
+            && let Some(nth) = phrases.iter().position(begins)
+        {
             return Some((text.len().saturating_sub(rest.len()), nth));
         }
         rest = after;

@@ -1,6 +1,6 @@
 //! Reading packets: whole, by layers, deeper, and by questions.
 
-use super::{super::Draft, Decision, OpenSession, finish, writing::check_kept};
+use super::{super::Draft, Decision, OpenSession, finish};
 use crate::{
     Error,
     audit::AuditAction,
@@ -37,58 +37,55 @@ impl<B: Bucket> OpenSession<'_, B> {
         let (address, others) = self.packet_address(&head, it.address.as_ref())?;
         let newest = head.newest(&address).unwrap_or(0);
         let version = it.version.unwrap_or(newest);
-        check_kept(&head, &address, version)?;
-        let row = self.stored_packets().version_row(&address, version)?;
+        let row = self.kept_row(&head, &address, version)?;
         let (packet, created_by, revision) = rows::decode_packet(&row)?;
         let mut entries = self.entries_of(&packet, revision)?;
-        let (mut packet, mut named, mut hides) = (packet, Vec::new(), false);
-        // What is named matters only to a reader who does not see everything.
-        if self.is_limited() || !entries.iter().all(|it| self.sees(it)) {
-            named = rows::decode_recipe(&row)?.keys;
+        let (mut packet, mut hides) = (packet, false);
+        let has_layers = packet.layers.clone();
+        let depth = it.depth.filter(|it| *it != packet.depth);
+        let is_missing = it.layer.is_some_and(|it| !has_layers.contains(&it));
+        let sees_all = !self.is_limited() && entries.iter().all(|it| self.sees(it));
+        // It can have a hundred times the size of the packet, and most readers do not need it.
+        let recipe = if sees_all && depth.is_none() && !is_missing {
+            None
+        } else {
+            Some(rows::decode_recipe(&row)?)
+        };
+        let named = recipe.as_ref().map_or(&[][..], |it| it.keys.as_slice());
+        if !sees_all {
             let is_hidden = |it: &Statement| {
                 matches!(it.source.origin, Origin::Entry { .. })
-                    && !self.sees_source(&it.source, &named, &entries)
+                    && !self.sees_source(&it.source, named, &entries)
             };
             hides = packet.statements.iter().any(is_hidden);
-            packet = self.visible_of(packet, &named, &entries)?;
+            packet = self.visible_of(packet, named, &entries)?;
         }
-        let has_layers = packet.layers.clone();
         let mut layers: Vec<Layer> = Vec::new();
         let mut layer = None;
-        if let Some(depth) = it.depth
-            && depth != packet.depth
-        {
-            let recipe = rows::decode_recipe(&row)?;
-            packet = self.packet_of_depth(&packet, &recipe, depth)?;
+        if let Some((depth, recipe)) = depth.zip(recipe.as_ref()) {
+            packet = self.packet_of_depth(&packet, recipe, depth)?;
             entries = self.entries_of(&packet, revision)?;
-            named = recipe.keys;
             layers.extend(packet.layers.iter().filter(|it| !has_layers.contains(it)));
         }
         let verification = match &it.compared {
             Some(document) => Some(packets::verify(document, &packet)?),
             None => None,
         };
-        let mut stale = self.stale_sources(&packet, &named, &entries)?;
+        let mut stale = self.stale_sources(&packet, named, &entries)?;
         stale.extend(hides.then(Stale::hidden));
         let mut text = packet.render(it.form);
-        match it.layer {
-            Some(asked) if has_layers.contains(&asked) => {
-                // Tokens and checksum of the reply are those of its text.
-                only(&mut packet, asked);
-                seal(&mut packet, &|text| self.count(text))?;
-                text = packet.render(it.form);
-            }
-            Some(asked) => {
-                let recipe = rows::decode_recipe(&row)?;
-                let (sources, _) = self.packet_sources(&recipe)?;
-                let count = |text: &str| self.count(text);
-                let creator = created_by.as_str();
-                let read = packets::layer(&recipe, &sources, asked, creator, &count)?;
-                text.clone_from(&read.text);
-                layers.push(asked);
-                layer = Some(read);
-            }
-            None => {}
+        if let Some((asked, recipe)) = it.layer.zip(recipe.as_ref()).filter(|_| is_missing) {
+            let (sources, _) = self.packet_sources(recipe)?;
+            let count = |text: &str| self.count(text);
+            let read = packets::layer(recipe, &sources, asked, created_by.as_str(), &count)?;
+            text.clone_from(&read.text);
+            layers.push(asked);
+            layer = Some(read);
+        } else if let Some(asked) = it.layer {
+            // Tokens and checksum of the reply are those of its text.
+            only(&mut packet, asked);
+            seal(&mut packet, &|text| self.count(text))?;
+            text = packet.render(it.form);
         }
         let read =
             PacketRead { packet, form: it.form, text, newest, layer, stale, verification, others };

@@ -11,7 +11,7 @@ use crate::{
         self, Address, EditPacket, GeneratePacket, Generated, Packet, PacketWritten, Recipe, Reply,
         Report,
         kept::{PacketVersion, packet_id},
-        rows::Head,
+        rows::{self, Head},
     },
     participant::Role,
     reply,
@@ -212,17 +212,21 @@ impl<B: Bucket> OpenSession<'_, B> {
         address: &Address,
         version: u32,
     ) -> Result<PacketVersion, Error> {
-        check_kept(head, address, version)?;
-        self.stored_packets().version(address, version)
+        rows::decode_version(&self.kept_row(head, address, version)?)
     }
-}
 
-/// Rejects a version of a packet that is not kept.
-pub(super) fn check_kept(head: &Head, address: &Address, version: u32) -> Result<(), Error> {
-    if head.has(address, version) {
-        return Ok(());
+    /// Returns the row of a version of a packet, if it is kept.
+    pub(super) fn kept_row(
+        &self,
+        head: &Head,
+        address: &Address,
+        version: u32,
+    ) -> Result<Vec<u8>, Error> {
+        if !head.has(address, version) {
+            return Err(Error::PacketNotFound { packet: format!("{address}, version {version}") });
+        }
+        self.stored_packets().version_row(address, version)
     }
-    Err(Error::PacketNotFound { packet: format!("{address}, version {version}") })
 }
 
 /// Counts what became of the candidates.
