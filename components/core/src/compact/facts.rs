@@ -27,6 +27,7 @@ const EARLIER_MODIFICATION: u8 = 40;
 const GOAL_MARK_CHARS: usize = 24;
 
 /// A fact, or a line of an earlier digest.
+#[expect(clippy::struct_excessive_bools, reason = "each says another thing of the fact")]
 #[derive(Debug, Clone)]
 pub(super) struct Fact<'a> {
     /// The place of its item.

@@ -130,14 +130,6 @@ impl Claim {
         let has = |one: &&Token| tokens.iter().any(|it| names_same(one, it));
         let hard = self.hard.iter().filter(has).count();
         let words = self.words.iter().filter(|one| has(one)).count();
-        let owned: Vec<Token> = tokens.iter().map(|it| (*it).clone()).collect();
-        let negates = polarity(&owned).1;
-        let of_claim: Vec<&Token> = self.tokens.iter().collect();
-        let order = self.is_earlier.zip(is_earlier(&owned)).is_some_and(|(a, b)| a != b);
-        let turns = relation::turns(&of_claim, tokens, order);
-        // `Deploy on Friday, do not wait` negates something else than `do not deploy on Friday`.
-        let contradicts = self.negates != (negates && self.is_negated_by(tokens, self.negates))
-            || self.negates && relation::negates_other(&of_claim, tokens, &BEHIND);
         // The more numbers and names a statement has, the fewer other words must agree.
         let needed = match self.hard.len() {
             0 => 70,
@@ -146,8 +138,22 @@ impl Claim {
         };
         let has_words = words.saturating_mul(100) >= self.words.len().saturating_mul(needed);
         let has_any = hard.saturating_add(words) > 0;
-        let is_present = has_any && has_words && hard == self.hard.len() && !turns && !contradicts;
+        let has_all = has_any && has_words && hard == self.hard.len();
+        let is_present = has_all && self.agrees(tokens);
         Match { is_present, hard, words }
+    }
+
+    /// Returns true if some tokens with the words of the claim have its negation and its relations, too.
+    fn agrees(&self, tokens: &[&Token]) -> bool {
+        let owned: Vec<Token> = tokens.iter().map(|it| (*it).clone()).collect();
+        let negates = polarity(&owned).1;
+        let of_claim: Vec<&Token> = self.tokens.iter().collect();
+        let order = self.is_earlier.zip(is_earlier(&owned)).is_some_and(|(a, b)| a != b);
+        let turns = relation::turns(&of_claim, tokens, order);
+        // `Deploy on Friday, do not wait` negates something else than `do not deploy on Friday`.
+        !turns
+            && self.negates == (negates && self.is_negated_by(tokens, self.negates))
+            && !(self.negates && relation::negates_other(&of_claim, tokens, &BEHIND))
     }
 
     /// Returns the numbers, ids, names and words that another claim does not have.

@@ -23,7 +23,7 @@ pub(crate) struct Line<'a> {
 }
 
 /// The longest name of a speaker, in bytes.
-const SPEAKER_BYTES_MAX: usize = 40;
+pub(super) const SPEAKER_BYTES_MAX: usize = 40;
 
 /// Reads the start of a line, before its first word: bullets, numbers, bold marks, a time, a
 /// speaker. `is_label` distinguishes labels such as `Decision` from speakers.
@@ -39,6 +39,7 @@ pub(crate) fn head(line: &str, is_label: impl Fn(&str) -> bool) -> Head<'_> {
         rest = skip_bullet(after);
     }
     if let Some((whole, after)) = rest.split_once(':')
+        && whole.len() <= SPEAKER_BYTES_MAX
         && let Some(name) = whole.split(" (").next()
         && (name == whole || whole.ends_with(')'))
         && is_name(name)
@@ -56,7 +57,6 @@ pub(crate) fn head(line: &str, is_label: impl Fn(&str) -> bool) -> Head<'_> {
 fn is_name(text: &str) -> bool {
     let text = text.trim_matches('*');
     !text.is_empty()
-        && text.len() <= SPEAKER_BYTES_MAX
         && text.split(' ').count() <= 3
         && text.split(' ').all(|it| it.starts_with(char::is_uppercase))
         && text.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '\''))

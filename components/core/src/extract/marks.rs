@@ -1,6 +1,9 @@
 //! The table of phrases by which facts are found, and how a line is compared with it.
 
-use super::fact::{Class, Severity};
+use super::{
+    fact::{Class, Severity},
+    line::SPEAKER_BYTES_MAX,
+};
 use crate::{item::Authority, text::char_at};
 
 /// Labels: the text before a colon at the start of a line or sentence.
@@ -290,8 +293,10 @@ impl<'a> Sentence<'a> {
     pub(super) fn class(&self, skipped: usize) -> Option<Class> {
         let opening = self.text.get(skipped..).unwrap_or_default();
         // `lena (SRE): never …`
-        let said = opening.split_once(": ").filter(|it| it.0.split(' ').take(4).count() < 4);
-        let opening = said.map_or(opening, |it| it.1.trim_start());
+        let colon = opening.bytes().take(SPEAKER_BYTES_MAX).position(|it| it == b':');
+        let said = colon.and_then(|it| opening.split_at_checked(it));
+        let said = said.filter(|it| it.1.starts_with(": ") && it.0.split(' ').take(4).count() < 4);
+        let opening = said.map_or(opening, |it| it.1.trim_start_matches([':', ' ']));
         let opens = |marks: &&(Class, &[&str])| marks.1.iter().any(|it| starts_with(opening, it));
         if let Some((class, _)) = STARTS.iter().find(opens) {
             let is_bare = *class == Class::Constraint && starts_with(opening, "only");
@@ -326,8 +331,15 @@ impl<'a> Sentence<'a> {
 
     /// Returns true if a rule begins in the middle of the sentence: `Use first names and never say sorry`.
     fn has_rule(&self, opening: &str) -> bool {
-        let begins = |start: usize| {
-            let (before, rest) = self.text.split_at_checked(start).unwrap_or_default();
+        let initials = CLAUSES.iter().fold(0, |all, it| all | bit(it.as_bytes().first()));
+        let begins = |start: &usize| {
+            if bit(self.text.as_bytes().get(*start)) & initials == 0 {
+                return false;
+            }
+            let (before, rest) = self.text.split_at_checked(*start).unwrap_or_default();
+            if !CLAUSES.iter().any(|it| starts_with(rest, it)) {
+                return false;
+            }
             let before = before.trim_end();
             let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
             let is_apart = before.ends_with([',', ';', ':', '.', '—', '–', '-']);
@@ -335,7 +347,8 @@ impl<'a> Sentence<'a> {
             (is_apart || is_named || BEFORE.contains(&word)) && !is_small_talk(rest)
         };
         let mut first = opening.split([' ', ',']).take(2);
-        CLAUSES.iter().any(|it| self.find(it).is_some_and(begins))
+        self.initials & initials != 0
+            && self.starts.iter().skip(1).any(begins)
             && !first.any(|it| TOLD.contains(&it))
     }
 
@@ -454,8 +467,11 @@ pub(super) fn severity(text: &str) -> Option<Severity> {
 /// Returns true if `text` starts with the words of `mark`.
 #[inline]
 fn starts_with(text: &str, mark: &str) -> bool {
-    // Most marks differ in the first byte.
-    text.as_bytes().first() == mark.as_bytes().first() && starts_with_all(text, mark)
+    // Most marks differ in the first two bytes.
+    let (text_bytes, mark_bytes) = (text.as_bytes(), mark.as_bytes());
+    text_bytes.first() == mark_bytes.first()
+        && text_bytes.get(1) == mark_bytes.get(1)
+        && starts_with_all(text, mark)
 }
 
 #[inline(never)]

@@ -179,21 +179,24 @@ impl<'a> Scan<'a> {
             let before = before.saturating_add(sentence.len().saturating_sub(trimmed.len()));
             let lower = lower(&unquoted(trimmed));
             let sentence = marks::Sentence::new(&lower);
-            // What an agent tells of a page, the page says.
-            let is_told = self.authority > Authority::Operator && marks::is_quotation(&lower);
-            self.is_quoted = is_told || at < self.quoted_to;
-            if is_told && end == rest.len() && trimmed.trim_end().ends_with(':') {
-                self.quoted_to = at.saturating_add(following(lines, at, true, FACT_BYTES_MAX));
-            }
             let is_question = ends_as_question(trimmed);
             // `Is it fixed?` settles nothing.
-            let settles = !is_question && sentence.may_settle();
-            let settles = settles && self.add_report(&lower, line, (before, trimmed));
+            let mut settles = !is_question && sentence.may_settle();
+            let has_list = end == rest.len() && trimmed.trim_end().ends_with(':');
             let class = match label_of(trimmed) {
                 Some((class, _)) => Some(class),
                 None if is_question => None,
                 None => sentence.class(lower.len().saturating_sub(skip_bullet(&lower).len())),
             };
+            // What an agent tells of a page, the page says.
+            let may_be_told = class.is_some() || settles || has_list;
+            let is_told =
+                may_be_told && self.authority > Authority::Operator && marks::is_quotation(&lower);
+            self.is_quoted = is_told || at < self.quoted_to;
+            if is_told && has_list {
+                self.quoted_to = at.saturating_add(following(lines, at, true, FACT_BYTES_MAX));
+            }
+            settles = settles && self.add_report(&lower, line, (before, trimmed));
             let class = match class {
                 Some(Class::Constraint | Class::Decision) if settles => None,
                 None if is_state(trimmed) => Some(Class::State),
@@ -202,7 +205,7 @@ impl<'a> Scan<'a> {
             };
             let Some(class) = class else { continue };
             // `Never do these:` has a list.
-            if end == rest.len() && trimmed.trim_end().ends_with(':') {
+            if has_list {
                 return self.add_with_list(class, (lines, at), before, start);
             }
             self.add(class, line, (line.start, before), trimmed.trim_end().len(), start);

@@ -174,8 +174,7 @@ proptest! {
             let aim = Aim::Tokens(Tokens((tokens(&items) * percent / 100).max(1)));
             if let Outcome::Compacted(found) = outcome(&items, aim) {
                 let result = found.items(&items);
-                let texts = |items: &[Item]| items.iter().map(|it| format!("{}: {}\n", it.id, it.text().unwrap_or_default())).collect::<String>();
-                prop_assert_eq!(holding(&result), before, "round {}: {}\n------\n{}", round, texts(&items), texts(&result));
+                prop_assert_eq!(holding(&result), before, "round {}: {:#?}", round, result);
                 items = result;
             }
         }

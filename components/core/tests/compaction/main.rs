@@ -1,6 +1,6 @@
 //! Compaction: the kept items, the digest, and the facts that it must never lose.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod examples;
 mod holding;
