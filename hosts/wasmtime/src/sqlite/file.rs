@@ -39,8 +39,8 @@ const APPLICATION: u32 = 0x7363_7478;
 pub(super) const FORMAT_WITHOUT_CHECKSUMS: u32 = 1;
 const PAGE_BYTES: u32 = 4096;
 /// The page cache of each connection in KiB, negative as `PRAGMA cache_size` expects it.
-/// The system has a cache besides.
-const READER_CACHE_KIB: i32 = -2048;
+/// The system has a cache besides. A reader's holds what a search among 10,000 memories reads.
+const READER_CACHE_KIB: i32 = -6144;
 const WRITER_CACHE_KIB: i32 = -8192;
 /// How long to wait for a lock of another program, such as a backup.
 pub(super) const BUSY_TIME_MAX: Duration = Duration::from_secs(5);
