@@ -134,7 +134,8 @@ fn action(
     let elsewhere = meant(&named, &of_system).or_else(|| meant(&named, listed));
     // A word alone that many tools have an action for is about this one: `read` means `read_state`.
     let has_own = own.iter().any(|it| it.split('_').any(|part| part == named));
-    let is_vague = |action: &str| VERBS.contains(&&*named) && (has_own || action != named);
+    let is_vague =
+        |action: &str| VERBS.contains(&&*named) && (has_own || named == "list" && action != named);
     let elsewhere = elsewhere.filter(|it| !is_vague(it.0));
     // An action of another tool by its own name is meant rather than one that it resembles.
     let next = match (elsewhere, near) {

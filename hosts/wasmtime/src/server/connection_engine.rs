@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use shared_context_core::{ScopeKind, time::Timestamp};
-use shared_context_wire::Woken;
+use shared_context_wire::{EntryReads, Woken};
 
 use super::connection_slots::ConnectionSlot;
 use crate::{Caller, Engine, Failure, Reply};
@@ -45,6 +45,10 @@ impl shared_context_wire::Engine for ConnectionEngine {
         limit: usize,
     ) -> Result<Vec<String>, Failure> {
         self.engine.ids(kind, after, limit).await
+    }
+
+    fn entry_reads(&self) -> Option<EntryReads> {
+        self.engine.entry_reads()
     }
 
     fn failure(&self) -> Option<&'static str> {

@@ -127,6 +127,21 @@ async fn a_long_poll_ends_when_the_change_is_made() {
     assert!(answer.is_empty() || answer.contains(r#""changes":[]"#), "{answer}");
 }
 
+/// The engine of a connection did not pass the counts on.
+#[tokio::test(flavor = "multi_thread")]
+async fn repeated_reads_are_counted() {
+    let folder = tempdir().unwrap();
+    let server = Server::start(options(folder.path())).await.unwrap();
+    let credential = create(&server).await;
+    write(&server, &credential, "a").await;
+    for _ in 0..3 {
+        call(&server, &credential, r#"{"action":"read","key":"a"}"#).await;
+    }
+    let metrics = metrics(&server).await;
+    assert!(metrics.contains("shared_context_entry_reads_total 3\n"), "{metrics}");
+    assert!(metrics.contains("shared_context_kept_entry_reads_total 2\n"), "{metrics}");
+}
+
 /// A project could not be watched.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_project_is_watched_and_waited_for() {
