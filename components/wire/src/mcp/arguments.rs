@@ -133,7 +133,7 @@ fn action(
     let of_system: Vec<_> = listed.iter().copied().filter(|it| it.set == tool.set).collect();
     let elsewhere = meant(&named, &of_system).or_else(|| meant(&named, listed));
     // A word alone that many tools have an action for is about this one: `read` means `read_state`.
-    let has_own = own.iter().any(|it| it.split('_').any(|part| part == named));
+    let has_own = own.iter().all(|it| it.split('_').any(|part| part == named));
     let is_vague =
         |action: &str| VERBS.contains(&&*named) && (has_own || named == "list" && action != named);
     let elsewhere = elsewhere.filter(|it| !is_vague(it.0));

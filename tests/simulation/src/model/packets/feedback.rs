@@ -26,6 +26,13 @@ impl Model {
         }
         let mut next = self.begin_change(clock);
         let mut reader = next.take_reader(who, &address);
+        // Sent again after its own packet was removed, it is not for another one.
+        let own = Address::Participant(participant(who));
+        let is_again = || self.packets.feedback.iter().any(|it| it.address == own);
+        let is_own = matches!(address, Address::Participant(_));
+        if it.address.is_none() && !is_own && reader.version == 0 && is_again() {
+            return Err(Code::FeedbackGiven);
+        }
         let is_kept = |version: &u32| self.packet_version(&address, Some(*version)).is_ok();
         let version = it.version.or(Some(reader.version).filter(is_kept));
         let kept = self.packet_version(&address, version)?;
@@ -65,7 +72,6 @@ impl Model {
                 feedback: given.feedback.clone(),
             });
         }
-        let is_own = matches!(address, Address::Participant(_));
         if self.config().packet.auto_cleanup && is_own {
             packets.packets.retain(|it| it.address != address);
             next.record_packet(who, AuditAction::ClearPacket, &address);
