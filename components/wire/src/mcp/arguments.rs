@@ -132,10 +132,9 @@ fn action(
     // The tools of one system come first.
     let of_system: Vec<_> = listed.iter().copied().filter(|it| it.set == tool.set).collect();
     let elsewhere = meant(&named, &of_system).or_else(|| meant(&named, listed));
-    // A word alone that many tools have an action for is about this one: `read` means `read_state`.
-    let has_own = own.iter().all(|it| it.split('_').any(|part| part == named));
-    let is_vague =
-        |action: &str| VERBS.contains(&&*named) && (has_own || named == "list" && action != named);
+    // A word that the tool has in its name, or that many have an action for, is about this one.
+    let is_own = tool.name.split('_').any(|it| it == named);
+    let is_vague = |action: &str| is_own || named == "list" && action != named;
     let elsewhere = elsewhere.filter(|it| !is_vague(it.0));
     // An action of another tool by its own name is meant rather than one that it resembles.
     let next = match (elsewhere, near) {
@@ -150,9 +149,6 @@ fn action(
     };
     Err(malformed(format!("{} has no action {shown:?}; {next}", tool.name)))
 }
-
-/// Words that say nothing about which tool is meant.
-const VERBS: [&str; 6] = ["get", "list", "read", "search", "show", "write"];
 
 /// Returns the error for a call of a tool without actions that names the action of another one.
 fn meant_for_another(

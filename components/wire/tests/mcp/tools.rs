@@ -510,7 +510,7 @@ fn a_tool_accepts_only_the_actions_it_lists() {
         check_rejected(&bench, token, tool, arguments, "MALFORMED_REQUEST", next);
     };
     // The entries were read instead of the state of the round.
-    check(&bench.agent, "delta_rounds_read", "read", "it has read_");
+    check(&bench.agent, "delta_rounds_read", "read", "it has ");
     for tool in ["context_session", "delta_rounds_read", "delta_rounds_manage"] {
         for action in ["list_keys", "write", "delete"] {
             check(&bench.orchestrator, tool, action, "call context_");
