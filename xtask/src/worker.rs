@@ -46,7 +46,7 @@ const BINDGEN: &str = "shared-context-bindgen";
 pub(crate) const FILES: [&str; 2] = ["worker.mjs", WASM];
 const WASM: &str = "shared_context.wasm";
 /// Cloudflare's free plan accepts 3 MB compressed; ours stays far below.
-const GZIPPED_BYTES_MAX: usize = 1_576_000;
+const GZIPPED_BYTES_MAX: usize = 1_608_000;
 
 /// Builds the Worker into `hosts/cloudflare/build`.
 pub(crate) fn build(workspace: &Workspace) -> Result<()> {
