@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use super::digest::{self, Line, Section};
 use crate::{
     extract::{
-        Class, Extraction, MODIFICATIONS_KEPT, Place, Settlement, Severity, Status, holders,
+        Class, Extraction, MODIFICATIONS_KEPT, Place, Report, Severity, Status, holders,
         is_repeated,
     },
     item::{Authority, Item, Kind, ListedKind},
@@ -115,7 +115,7 @@ impl<'a> Facts<'a> {
     pub(super) fn new(items: &'a [Item], extraction: &'a Extraction) -> Self {
         let mut facts = Self::default();
         facts.extracted.resize(extraction.facts.len(), None);
-        facts.settlements.resize(extraction.settlements.len(), None);
+        facts.settlements.resize(extraction.reports.len(), None);
         let holders = holders(&extraction.facts);
         let mut from = 0;
         let mut settlement = 0;
@@ -180,7 +180,7 @@ impl<'a> Facts<'a> {
                 replaced_in: holder.into_iter().map(|it| it.place.item).collect(),
                 is_stale: is_stale(fact, extraction),
                 // What was fixed before it was found is another issue.
-                is_changed_back: extraction.settled.get(nth).is_some_and(|it| it.1),
+                is_changed_back: extraction.reported.get(nth).is_some_and(|it| it.is_before),
                 is_settlement: false,
                 is_resolved: fact.class == Class::Issue && fact.status == Status::Resolved,
                 source: source(&item.id, fact.place.line.saturating_add(1)),
@@ -202,18 +202,20 @@ impl<'a> Facts<'a> {
         extraction: &Extraction,
         until: (usize, usize),
     ) -> usize {
-        while let Some(it) = extraction.settlements.get(next) {
+        while let Some(it) = extraction.reports.get(next) {
             if (it.place.item, it.place.start) >= until {
                 break;
             }
-            self.push_settlement(next, item, it);
+            if it.is_known {
+                self.push_settlement(next, item, it);
+            }
             next = next.saturating_add(1);
         }
         next
     }
 
     /// Adds a sentence that settled issues, unless it is in the line of a digest that is known.
-    fn push_settlement(&mut self, nth: usize, item: &'a Item, settlement: &Settlement) {
+    fn push_settlement(&mut self, nth: usize, item: &'a Item, settlement: &Report) {
         if self.settlements.get(nth).is_none_or(Option::is_some) {
             return;
         }
@@ -234,7 +236,7 @@ impl<'a> Facts<'a> {
             is_settlement: true,
             is_resolved: false,
             source: source(&item.id, place.line.saturating_add(1)),
-            authority: settlement.authority,
+            authority: settlement.by,
             severity: None,
             has_author: false,
             group: 0,
@@ -261,7 +263,7 @@ impl<'a> Facts<'a> {
             let end = start.saturating_add(line.text.len()).saturating_add(line.source.len());
             let is_inside = |it: &Place| it.item == place && (start..=end).contains(&it.start);
             let mut is_settlement = false;
-            let settlements = extraction.settlements.iter().skip(settlement);
+            let settlements = extraction.reports.iter().skip(settlement);
             let settlements = settlements.take_while(|it| it.place.item == place);
             for (it, known) in settlements.zip(self.settlements.iter_mut().skip(settlement)) {
                 if is_inside(&it.place) {
@@ -343,7 +345,7 @@ impl<'a> Facts<'a> {
     /// Returns the places of issues and of what settled them, and marks issues that are not open any
     /// more, or again, since they were settled.
     fn settled(&mut self, extraction: &Extraction, holders: &[usize]) -> Vec<(usize, usize)> {
-        let of = |nth: usize| extraction.settled.get(nth).and_then(|it| it.0);
+        let of = |nth: usize| extraction.reported.get(nth).and_then(|it| it.by);
         let mut settled = Vec::new();
         for (nth, holder) in holders.iter().enumerate() {
             let Some(issue) = self.extracted.get(nth).copied().flatten() else { continue };

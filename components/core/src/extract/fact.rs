@@ -1,5 +1,6 @@
 //! Facts: what is extracted, and its place in the conversation.
 
+use super::settle::{Report, Reported};
 use crate::{closed_list::closed_list, item::Authority};
 
 closed_list! {
@@ -124,18 +125,8 @@ pub struct Extraction {
     pub lines: u32,
     /// The position to go on from, if a limit was reached.
     pub next: Option<Position>,
-    /// The sentences that settled issues or opened them again, in their order.
-    pub(crate) settlements: Vec<Settlement>,
-    /// For each fact, the place in `settlements` of what settled it or opened it again, and true if
-    /// something was said of such an issue before it.
-    pub(crate) settled: Vec<(Option<usize>, bool)>,
-}
-
-/// A sentence that says that issues are done, or that they came back after they were done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Settlement {
-    pub(crate) place: Place,
-    pub(crate) authority: Authority,
-    /// True if the opposite was said before of the same issue.
-    pub(crate) is_again: bool,
+    /// The sentences that say that issues are done or came back, in their order.
+    pub(crate) reports: Vec<Report>,
+    /// For each fact, what was reported of it.
+    pub(crate) reported: Vec<Reported>,
 }

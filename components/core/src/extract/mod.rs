@@ -23,8 +23,8 @@ mod settle;
 mod supersede;
 mod value;
 
-pub(crate) use fact::Settlement;
 pub use fact::{Class, Detail, Extraction, Fact, Place, Position, Severity, Status};
+pub(crate) use settle::Report;
 pub(crate) use supersede::{holders, is_repeated};
 
 use crate::{
@@ -77,7 +77,6 @@ fn extract_within(
     (lines_max, facts_max): (u32, usize),
 ) -> Extraction {
     let mut found = Extraction::default();
-    let mut reports = Vec::new();
     let mut first_message = None;
     let mut last_question = None;
     for (place, item) in items.iter().enumerate().skip(from.item) {
@@ -89,7 +88,7 @@ fn extract_within(
         let next = scan.read(first, (left, room), room < facts_max);
         found.lines = found.lines.saturating_add(scan.lines);
         let by = scan::authority(item);
-        reports.append(&mut scan.reports);
+        found.reports.append(&mut scan.reports);
         if by == Authority::User {
             settle_question(&mut found.facts, &mut last_question);
             if first_message.is_none() && from == Position::default() {
@@ -131,8 +130,8 @@ fn extract_within(
     });
     let modifications = found.facts.iter_mut().rev().filter(|it| it.class == Class::Modification);
     modifications.take(MODIFICATIONS_KEPT).for_each(|it| it.score = 100);
-    let reported = settle::settle(&mut found.facts, &reports, items.len().saturating_sub(1));
-    (found.settlements, found.settled) = settle::settlements(&reports, &reported);
+    let last = items.len().saturating_sub(1);
+    found.reported = settle::settle(&mut found.facts, &mut found.reports, last);
     supersede::supersede(&mut found.facts);
     found
 }

@@ -289,7 +289,7 @@ impl<'a> Scan<'a> {
         let end = start.saturating_add(text.trim_end().len());
         let place = Place { item: self.item, line: line.number, start, end, ..Place::default() };
         let by = self.authority_at(start);
-        self.reports.push(Report { place, by, is_digested: !self.digest.is_empty(), ..report });
+        self.reports.push(Report { place, by, is_known: !self.digest.is_empty(), ..report });
         true
     }
 

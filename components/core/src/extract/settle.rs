@@ -6,10 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use super::fact::{Class, Fact, Place, Settlement, Status};
+use super::fact::{Class, Fact, Place, Status};
 use crate::{
     item::Authority,
-    order::map,
     text::words::{Reader, Word},
 };
 
@@ -78,19 +77,27 @@ const ENDS: [&str; 12] =
     ["in", "by", "with", "on", "at", "to", "for", "from", "since", "because", "so", ","];
 
 /// A sentence that says that issues are done, or that they came back.
-#[derive(Debug, Default)]
-pub(super) struct Report {
-    pub(super) place: Place,
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Report {
+    pub(crate) place: Place,
     /// The authority of its source.
-    pub(super) by: Authority,
-    /// True if it is a line of a digest.
-    pub(super) is_digested: bool,
+    pub(crate) by: Authority,
+    /// True if it settled a fact or opened it again, or is a line of a digest.
+    pub(crate) is_known: bool,
+    /// True if the opposite was reported before of the same issue.
+    pub(crate) is_again: bool,
     /// False if it says that issues came back.
     pub(super) is_done: bool,
     /// The ids of the issues.
     pub(super) ids: Vec<String>,
     /// Without ids, the words of what is done; none if it is any issue before.
     pub(super) subject: Vec<Word>,
+}
+
+/// Returns true if a word is one of a list.
+#[inline(never)]
+fn is(word: &str, list: &[&str]) -> bool {
+    list.contains(&word)
 }
 
 /// Reads a sentence in lower case: whether it says that something is done, or came back.
@@ -100,9 +107,9 @@ pub(super) fn report(reader: &mut Option<Reader>, lower: &str) -> Option<Report>
     let came_back = || {
         let marks = words.iter().zip(words.iter().skip(1));
         let is_back = |(verb, it): (&&str, &&str)| {
-            *it != "back" && REOPENED.contains(it)
-                || *it == "back" && ["came", "comes", "is"].contains(verb)
-                || DONE.contains(it) && (*verb == "not" || verb.ends_with("n't"))
+            *it != "back" && is(it, &REOPENED)
+                || *it == "back" && is(verb, &["came", "comes", "is"])
+                || is(it, &DONE) && (*verb == "not" || verb.ends_with("n't"))
         };
         let ids = ids_of(&words);
         let is_it = !ids.is_empty() && marks.into_iter().any(is_back);
@@ -111,35 +118,35 @@ pub(super) fn report(reader: &mut Option<Reader>, lower: &str) -> Option<Report>
     if is_doubted {
         return came_back();
     }
-    let at = words.iter().position(|it| DONE.contains(it));
+    let at = words.iter().position(|it| is(it, &DONE));
     let at = at.or_else(|| {
         let mut pairs = words.iter().zip(words.iter().skip(1));
-        pairs.position(|(it, next)| DONE_NOW.contains(it) && *next == "now")
+        pairs.position(|(it, next)| is(it, &DONE_NOW) && *next == "now")
     });
     let Some(at) = at else { return came_back() };
     let (before, after) = words.split_at_checked(at)?;
     let after = after.get(1..).unwrap_or_default();
-    let is_now = words.get(at).is_some_and(|it| DONE_NOW.contains(it));
-    let adverbs = before.iter().rev().take_while(|it| ADVERBS.contains(it));
+    let is_now = words.get(at).is_some_and(|it| is(it, &DONE_NOW));
+    let adverbs = before.iter().rev().take_while(|it| is(it, &ADVERBS));
     let (count, has_been) = adverbs.fold((0_usize, false), |(count, has_been), it| {
         (count.saturating_add(1), has_been || *it == "been")
     });
     let verb_at = before.len().saturating_sub(count).checked_sub(1);
     let verb = verb_at.and_then(|it| before.get(it)).copied().unwrap_or(",");
     let starts = |words: &[&str]| words.first().is_some_and(|it| is_id(it));
-    let (subject, ids) = if is_now || has_been || PASSIVE.contains(&verb) {
+    let (subject, ids) = if is_now || has_been || is(verb, &PASSIVE) {
         let end = if is_now { before.len() } else { verb_at.unwrap_or(0) };
         let clause = before.get(..end).unwrap_or_default();
         let from = clause.iter().rposition(|it| *it == ",").map_or(0, |it| it.saturating_add(1));
         let clause = clause.get(from..).unwrap_or_default();
         let own = clause.iter().rev().skip_while(|it| !is_id(it));
         let is_pronoun = ["it", "this", "that", "they", "these", "those"];
-        let is_it = verb.contains('\'') || clause.last().is_some_and(|it| is_pronoun.contains(it));
+        let is_it = verb.contains('\'') || clause.last().is_some_and(|it| is(it, &is_pronoun));
         (if is_it { &[] } else { clause }, listed(own.copied()))
-    } else if ACTIVE.contains(&verb) || starts(after) && !verb.ends_with("ly") {
+    } else if is(verb, &ACTIVE) || starts(after) && !verb.ends_with("ly") {
         let is_titled = verb == "," && after.first() == Some(&",");
         let after = if is_titled { after.get(1..).unwrap_or_default() } else { after };
-        let end = after.iter().position(|it| ENDS.contains(it) || *it == "and");
+        let end = after.iter().position(|it| is(it, &ENDS) || *it == "and");
         let object = end.and_then(|it| after.get(..it)).unwrap_or(after);
         let own = after.iter().skip_while(|it| !is_id(it));
         let has_id = object.iter().any(|it| is_id(it));
@@ -148,7 +155,7 @@ pub(super) fn report(reader: &mut Option<Reader>, lower: &str) -> Option<Report>
         return None;
     };
     let mut stems = Vec::new();
-    let is_any = |it: &str| ADVERBS.contains(&it) || ISSUES.iter().any(|own| it.starts_with(own));
+    let is_any = |it: &str| is(it, &ADVERBS) || ISSUES.iter().any(|own| it.starts_with(own));
     for word in subject.iter().filter(|it| !is_any(it)) {
         reader.get_or_insert_default().read(word, &mut stems);
     }
@@ -175,7 +182,7 @@ fn words(lower: &str) -> Vec<&str> {
 }
 
 fn is_doubt(word: &str) -> bool {
-    DOUBTS.contains(&word) || word.ends_with("n't")
+    is(word, &DOUBTS) || word.ends_with("n't")
 }
 
 fn is_id(word: &str) -> bool {
@@ -188,90 +195,100 @@ fn ids_of(words: &[&str]) -> Vec<String> {
 
 /// Returns the ids with which some words begin: `BUG-7, BUG-8 and BUG-9`.
 fn listed<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let is_between = |it: &str| [",", "and", "bug", "issue"].contains(&it);
+    let is_between = |it: &str| is(it, &[",", "and", "bug", "issue"]);
     let own: Vec<&str> = words.take_while(|it| is_id(it) || is_between(it)).collect();
     ids_of(&own)
 }
 
 /// What was reported of a fact.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Reported {
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reported {
     /// The place of the report that settled it or opened it again.
-    by: Option<usize>,
-    /// True if the opposite was reported between.
-    is_again: bool,
-    /// True if something was reported before it.
-    is_before: bool,
+    pub(crate) by: Option<usize>,
+    /// True if something was reported of such an issue before it.
+    pub(crate) is_before: bool,
 }
 
-/// The reports about one id, in the order of their items, each with the start of the run of reports
-/// that say the same.
-type Runs = Vec<(usize, usize)>;
+/// The most reports that say the same of one issue, and are looked at.
+const RUN_MAX: usize = 64;
+
+/// Returns the word by which the reports about an id are found, apart from those of third parties.
+fn word_of(id: &str, is_of_team: bool) -> Word {
+    let digest = |it: Word, byte: u8| it.wrapping_mul(0x0100_0000_01B3) ^ Word::from(byte);
+    id.bytes().fold(Word::from(is_of_team).wrapping_add(7), digest)
+}
 
 /// Settles issues by what was said later, and returns what was reported of each fact. By its id only
 /// the team settles an issue of the team.
-pub(super) fn settle(facts: &mut [Fact], reports: &[Report], last: usize) -> Vec<Reported> {
+pub(super) fn settle(facts: &mut [Fact], reports: &mut [Report], last: usize) -> Vec<Reported> {
     const BACK_MAX: usize = 20;
     const KEPT_FOR: usize = 10;
-    let key = |it: &Report| (it.place.item, it.place.start);
-    let key_of = |it: usize| reports.get(it).map_or((0, 0), key);
-    let mut by_id: BTreeMap<(&str, bool), Runs> = BTreeMap::new();
-    // Reports without an id, by a word of what is done. Without a word it is any issue.
-    let mut by_word: BTreeMap<Word, Vec<usize>> = BTreeMap::new();
+    // Reports by their ids, or by a word of what is done; 0 if it is any issue.
+    let mut about: BTreeMap<Word, Vec<usize>> = BTreeMap::new();
     for (place, report) in reports.iter().enumerate() {
-        for id in &report.ids {
-            for is_of_team in [false, true] {
-                if is_of_team && report.by >= Authority::ToolExternal {
-                    continue;
-                }
-                let runs = by_id.entry((id.as_str(), is_of_team)).or_default();
-                let before = runs
-                    .last()
-                    .filter(|it| reports.get(it.0).is_some_and(|it| it.is_done == report.is_done));
-                let start = before.map_or(runs.len(), |it| it.1);
-                runs.push((place, start));
-            }
+        let mut words = report.subject.clone();
+        if !report.ids.is_empty() {
+            words = report.ids.iter().map(|it| word_of(it, false)).collect();
+            let of_team = report.ids.iter().filter(|_| report.by < Authority::ToolExternal);
+            words.extend(of_team.map(|it| word_of(it, true)));
+        } else if words.is_empty() {
+            words.push(0);
         }
-        let any = report.subject.is_empty().then_some(0);
-        let words = any.into_iter().chain(report.subject.iter().copied());
-        for word in words.filter(|_| report.ids.is_empty() && report.is_done) {
-            let of = by_word.entry(word).or_default();
-            if of.last().is_none_or(|it| key_of(*it) != key(report)) {
-                of.push(place);
-            }
+        for word in words {
+            about.entry(word).or_default().push(place);
         }
     }
-    let mut reader = Reader::default();
+    let mut reader = None;
     let mut reported = vec![Reported::default(); facts.len()];
-    let issues = facts.iter_mut().zip(&mut reported).filter(|it| it.0.class == Class::Issue);
-    for (fact, reported) in issues {
+    if about.is_empty() {
+        return reported;
+    }
+    for (fact, reported) in facts.iter_mut().zip(&mut reported) {
+        if fact.class != Class::Issue {
+            continue;
+        }
+        let own = (fact.place.item, fact.place.start);
         let from = fact.place.item;
-        let is_of_team = fact.authority < Authority::ToolExternal;
-        match &fact.id {
-            Some(id) => {
-                let runs = by_id.get(&(id.as_str(), is_of_team)).map_or(&[][..], |it| it);
-                let first = runs.partition_point(|it| key_of(it.0) < (from, fact.place.start));
-                let start = runs.last().map_or(0, |it| it.1).max(first);
-                let found = runs.get(start).map(|it| it.0);
+        let is_own_before =
+            |it: &usize| reports.get(*it).is_some_and(|it| (it.place.item, it.place.start) <= own);
+        let is_done = |it: &usize| reports.get(*it).is_some_and(|it| it.is_done);
+        let mut is_again = false;
+        let words = if let Some(id) = &fact.id {
+            vec![word_of(id, fact.authority < Authority::ToolExternal)]
+        } else {
+            let reader: &mut Reader = reader.get_or_insert_default();
+            let mut words = reader.distinct(&fact.text);
+            words.push(0);
+            words
+        };
+        for places in words.iter().filter_map(|it| about.get(it)) {
+            let first = places.partition_point(is_own_before);
+            reported.is_before |= first > 0;
+            let behind = places.get(first..).unwrap_or_default();
+            let Some(end) = behind.last() else { continue };
+            let mut found = behind.first().copied();
+            if fact.id.is_some() {
+                // The first of those that say the same at last.
+                let run = behind.iter().rev().take(RUN_MAX);
+                let run = run.take_while(|it| is_done(it) == is_done(end)).count();
+                is_again = run < behind.len();
+                found = behind.get(behind.len().saturating_sub(run)).copied();
                 // What was never done did not come back.
-                let is_done = |it: &usize| reports.get(*it).is_some_and(|it| it.is_done);
-                reported.by = found.filter(|it| is_done(it) || start > first);
-                reported.is_again = start > first;
-                reported.is_before = first > 0;
+                found = found.filter(|it| is_done(it) || is_again);
             }
-            None if by_word.is_empty() => {}
-            None => {
-                let mut words = reader.distinct(&fact.text);
-                words.push(0);
-                let behind = (from, fact.place.start.saturating_add(1));
-                for places in words.iter().filter_map(|it| by_word.get(it)) {
-                    let first = places.partition_point(|it| key_of(*it) < behind);
-                    reported.is_before |= first > 0;
-                    let found = places.get(first).copied().into_iter().chain(reported.by).min();
-                    let is_near = |it: &usize| key_of(*it).0.saturating_sub(from) <= BACK_MAX;
-                    reported.by = found.filter(is_near);
-                }
-            }
+            let is_near = |it: &usize| {
+                let item = reports.get(*it).map_or(0, |it| it.place.item);
+                fact.id.is_some() || item.saturating_sub(from) <= BACK_MAX
+            };
+            let found = found.filter(is_near);
+            reported.by = match (found, reported.by) {
+                (Some(found), Some(other)) => Some(found.min(other)),
+                (found, other) => found.or(other),
+            };
+        }
+        if let Some(it) = reported.by.and_then(|it| reports.get_mut(it)) {
+            it.is_known = true;
+            it.is_again |= is_again;
         }
         let by = reported.by.and_then(|it| reports.get(it)).filter(|it| it.is_done);
         if by.is_some() && fact.status == Status::Open {
@@ -283,27 +300,6 @@ pub(super) fn settle(facts: &mut [Fact], reports: &[Report], last: usize) -> Vec
         }
     }
     reported
-}
-
-/// Returns the reports that settled a fact or opened it again, in their order, and for each fact the
-/// place of its own, and whether something was reported before it.
-pub(super) fn settlements(
-    reports: &[Report],
-    reported: &[Reported],
-) -> (Vec<Settlement>, Vec<(Option<usize>, bool)>) {
-    // Of a digest all, so that those that settle nothing any more are known.
-    let digested = reports.iter().enumerate().filter(|it| it.1.is_digested);
-    let mut places: BTreeMap<usize, bool> = map(digested.map(|it| (it.0, false)));
-    for (by, is_again) in reported.iter().filter_map(|it| Some((it.by?, it.is_again))) {
-        *places.entry(by).or_default() |= is_again;
-    }
-    let found = places.iter().filter_map(|(place, is_again)| {
-        let Report { place, by, .. } = *reports.get(*place)?;
-        Some(Settlement { place, authority: by, is_again: *is_again })
-    });
-    let nth: BTreeMap<usize, usize> = map(places.keys().copied().zip(0..));
-    let of = |it: &Reported| (it.by.and_then(|it| nth.get(&it).copied()), it.is_before);
-    (found.collect(), reported.iter().map(of).collect())
 }
 
 #[cfg(test)]
