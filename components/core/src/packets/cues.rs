@@ -408,7 +408,7 @@ pub(super) fn corrects(lower: &Lower) -> bool {
 
 /// Returns true if a sentence sets a rule.
 pub(super) fn rules(lower: &Lower) -> bool {
-    rules_out(lower) || RULES.is_in(lower)
+    RULES.is_in(lower) || rules_out(lower)
 }
 
 /// Returns true if a sentence rules something out: `yeah no mails`.

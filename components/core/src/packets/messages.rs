@@ -5,6 +5,8 @@
 //! Messages are read up to [`BYTES_MAX`]: the first of a person, and the latest ones. A message
 //! over [`MESSAGE_BYTES_MAX`] was probably pasted, and is not read.
 
+use std::cell::LazyCell;
+
 use super::{
     cues::{self, Answer, Lower},
     kinds::MadeBy,
@@ -77,31 +79,34 @@ pub(super) fn messages<'a>(task: &'a str, items: &'a [Item]) -> Vec<Message<'a>>
         left = rest;
         kept.push(place);
     }
+    let kept = sorted(kept, Ord::cmp);
     // A word that stands elsewhere in lower case is no name: `Delimiter: a comma.`
     let texts = kept.iter().filter_map(|it| items.get(*it)?.text()).chain([task]);
     let words = texts.flat_map(|it| it.split(|c: char| !c.is_alphanumeric()));
-    let words = words.filter(|it| it.starts_with(char::is_lowercase)).collect();
-    let words: Vec<&str> = sorted(words, Ord::cmp);
+    let words = words.filter(|it| it.starts_with(char::is_lowercase));
+    // Few conversations have names before a colon.
+    let words = LazyCell::new(|| sorted(words.collect::<Vec<&str>>(), Ord::cmp));
+    let is_word = |it: &str| words.binary_search(&it.to_lowercase().as_str()).is_ok();
     let texts =
         kept.iter().filter_map(|it| items.get(*it)).filter(|it| speaker(it) == Speaker::User);
     let lines = texts.filter_map(Item::text).flat_map(str::lines);
-    let told: Vec<&str> = lines.filter_map(|it| name(it, &words).filter(|_| tells(it))).collect();
-    let message = |place: usize| {
-        let item = items.get(place)?;
+    let told: Vec<&str> = lines.filter_map(|it| name(it, is_word).filter(|_| tells(it))).collect();
+    let message = |place: &usize| {
+        let item = items.get(*place)?;
         let speaker = speaker(item);
         let name = |it: &'a str| {
-            let found = name(it, &words).filter(|_| speaker == Speaker::User);
+            let found = name(it, is_word).filter(|_| speaker == Speaker::User);
             found.filter(|one| tells(it) || told.contains(one))
         };
         Some(Message {
-            item: place,
+            item: *place,
             speaker,
             by: made_by(item),
             authority: extract::authority(item),
             sentences: sentences(item.text()?, name),
         })
     };
-    sorted(kept, Ord::cmp).into_iter().filter_map(message).collect()
+    kept.iter().filter_map(message).collect()
 }
 
 fn speaker(item: &Item) -> Speaker {
@@ -121,12 +126,11 @@ pub(super) fn made_by(item: &Item) -> MadeBy {
     }
 }
 
-/// Returns the name of the speaker before a colon at the start of a line: a name, of words that are
-/// not in the sorted `words`, or what has a role behind it, as in `lena (SRE)`.
-fn name<'a>(line: &'a str, words: &[&str]) -> Option<&'a str> {
+/// Returns the name of the speaker before a colon at the start of a line: a name, of which nothing
+/// `is_word`, or a text with a role behind it, as in `lena (SRE)`.
+fn name(line: &str, is_word: impl Fn(&str) -> bool) -> Option<&str> {
     let (name, _) = line.split_once(": ")?;
     let has_role = name.ends_with(')') && name.contains(" (");
-    let is_word = |it: &str| words.binary_search(&it.to_lowercase().as_str()).is_ok();
     let is_name = has_role && name.len() <= ROLE_BYTES_MAX
         || head(line, |_| false).speaker.is_some() && !name.split(' ').any(is_word);
     (is_name && extract::unlabelled(line).len() == line.len()).then_some(name)

@@ -5,7 +5,7 @@
 //! behind it, as in `Should I cite preprints? — only if there is nothing else`.
 
 use super::{
-    cues::{self, Answer, Lower},
+    cues::{self, Answer},
     kinds::Part,
     messages::{Message, Sentence},
     statement::Statement,
@@ -115,21 +115,16 @@ impl Reading<'_> {
         self.slice(before, first, last).filter(|it| it.len() <= PARTS_BYTES_MAX)
     }
 
-    /// Reads what a person says after a message of a person, who may not have answered yet, or takes
-    /// back what was said or agreed to. Returns how many of its sentences were read.
-    pub(super) fn go_on(
-        &mut self,
-        messages: &[Message<'_>],
-        message: &Message<'_>,
-        opening: Answer,
-    ) -> usize {
+    /// Reads the opening of a person who speaks after a person: the answer to the model that is still
+    /// due, or one that takes back a statement or an agreement.
+    pub(super) fn go_on(&mut self, message: &Message<'_>, opening: Answer) {
         let Some(first) = message.sentences.first().filter(|it| cues::is_bare(&it.lower)) else {
-            return 0;
+            return;
         };
-        let model = self.last_of_model.as_ref().and_then(|it| messages.get(it.0));
+        let model = self.last_of_model.and_then(|it| self.messages.get(it));
         match opening {
             Answer::Yes if !self.is_answered => {
-                let Some(before) = model else { return 0 };
+                let Some(before) = model else { return };
                 self.is_answered = true;
                 let proposals = self.proposals(before);
                 self.accept(before, first, proposals.into_iter());
@@ -148,7 +143,6 @@ impl Reading<'_> {
             }
             _ => {}
         }
-        0
     }
 
     /// Returns the questions, the proposals and the values of a message, or its last sentence.
@@ -334,33 +328,32 @@ impl Reading<'_> {
         let read = tokens(&mut self.reader, &["- ", it.spoken()].concat());
         let values: Vec<String> =
             read.into_iter().filter(|it| it.stem != 0).map(|it| it.form).collect();
-        let last = self.last_of_model.as_ref().filter(|it| it.0.saturating_add(1) == nth);
-        let Some((_, sentences)) = last else { return };
+        let Some(message) = self.of_model_before(nth) else { return };
         let said = self.reader.distinct(it.spoken());
         let reader = &mut self.reader;
-        let has_value = |text: &&String| {
-            let lower = text.to_lowercase();
+        let has_value = |it: &&Sentence<'_>| {
+            let lower = it.text.to_lowercase();
             values.iter().any(|it| lower.contains(it.as_str()))
-                || reader.distinct(text).iter().any(|it| said.contains(it))
+                || reader.distinct(it.text).iter().any(|it| said.contains(it))
         };
-        if let Some(before) = sentences.iter().rfind(has_value) {
-            it.text = format!("{before} — {}", it.spoken());
+        if let Some(before) = message.sentences.iter().rfind(has_value) {
+            it.text = format!("{} — {}", before.text, it.spoken());
         }
     }
 
     /// Puts what a sentence such as `Keep those three.` points at before it: the last sentence of the
     /// message before that names something.
     pub(super) fn point(&mut self, it: &mut Statement, nth: usize) {
-        let last = self.last_of_model.as_ref().filter(|it| it.0.saturating_add(1) == nth);
-        let Some((_, sentences)) = last else { return };
+        let Some(message) = self.of_model_before(nth) else { return };
         let reader = &mut self.reader;
-        let mut names =
-            |text: &&String| tokens(reader, text).iter().any(|it| it.kind == TokenKind::Hard);
-        let told = sentences.iter().filter(|it| !ends_as_question(it));
+        let mut names = |it: &&Sentence<'_>| {
+            tokens(reader, it.text).iter().any(|it| it.kind == TokenKind::Hard)
+        };
+        let told = message.sentences.iter().filter(|it| !ends_as_question(it.text));
         // `Option B.`
-        let proposes = |it: &&String| cues::proposes(&Lower::new(it));
+        let proposes = |it: &&Sentence<'_>| cues::proposes(&it.lower);
         if let Some(before) = told.clone().rfind(&mut names).or(told.rev().find(proposes)) {
-            it.text = format!("{before} — {}", it.spoken());
+            it.text = format!("{} — {}", before.text, it.spoken());
         }
     }
 }

@@ -67,8 +67,10 @@ pub(super) struct Said {
     lower: Lower,
     /// True if it is an answer, with its question.
     is_answer: bool,
-    /// The tokens of its text.
-    tokens: Vec<Token>,
+    /// The tokens of its text; none if they are not read yet.
+    pub(super) tokens: Vec<Token>,
+    /// Those of the answer, of a statement that is one.
+    chosen: Vec<Token>,
     words: Vec<Word>,
     /// Words after a number: units name no subject.
     units: Vec<Word>,
@@ -129,6 +131,7 @@ impl Said {
             lower,
             is_answer,
             tokens: Vec::new(),
+            chosen: Vec::new(),
             words: Vec::new(),
             units: Vec::new(),
             values: Vec::new(),
@@ -140,6 +143,7 @@ impl Said {
     fn set_text(&mut self, reader: &mut Reader, text: String) {
         self.statement.text = text;
         self.tokens = tokens(reader, self.statement.spoken());
+        self.chosen = self.answer_tokens(reader);
     }
 
     /// Returns the stems of its words and names that name something.
@@ -171,10 +175,15 @@ impl Said {
         self.tokens.iter().any(|it| offered.contains(&it.stem) && !said.contains(&it.stem))
     }
 
-    /// Returns true if a value is in the answer, of a statement that is an answer.
-    fn chooses(&self, reader: &mut Reader, value: &Value) -> bool {
-        let answer = self.statement.text.rsplit_once(" — ").map_or("", |it| it.1);
-        tokens(reader, answer).iter().any(|it| it.form == value.token.form)
+    /// Returns the tokens of the answer, of a statement that is one.
+    fn answer_tokens(&self, reader: &mut Reader) -> Vec<Token> {
+        let answer = self.statement.text.rsplit_once(" — ").map(|it| it.1);
+        answer.map_or_else(Vec::new, |it| tokens(reader, it))
+    }
+
+    /// Returns true if a value is in the answer, of a statement that is one.
+    fn chooses(&self, value: &Value) -> bool {
+        self.chosen.iter().any(|it| it.form == value.token.form)
     }
 
     fn read(&mut self, reader: &mut Reader, generic: &[Word]) {
@@ -186,7 +195,10 @@ impl Said {
             self.left = read.into_iter().filter(|it| it.stem != 0).collect();
         }
         let mut is_unit = false;
-        self.tokens = tokens(reader, &text);
+        if self.tokens.is_empty() {
+            self.tokens = tokens(reader, &text);
+        }
+        self.chosen = self.answer_tokens(reader);
         for token in &self.tokens {
             let is_left = self.left.iter().any(|it| it.form == token.form);
             let (is_word, stem) = (token.kind == TokenKind::Word && token.stem != 0, token.stem);
@@ -418,6 +430,9 @@ fn replaced_values(
     if !left.is_empty() {
         return left;
     }
+    if earlier.values.is_empty() {
+        return Vec::new();
+    }
     let shared = later.words.iter().filter(|it| earlier.words.contains(it)).count();
     let news = || later.values.iter().filter(|it| !it.is_in(&earlier.values));
     // `5000 feels low, make it 20000`, and of `20000 is slow, 8000 is not` the answer `8000 then`.
@@ -428,8 +443,8 @@ fn replaced_values(
                 // Alternatives stand in like places: `with 20000 …, with 8000 …`
                 let lead = |it: &Value| lead(&later.statement.text, it);
                 let is_other = |one: &&Value| one.kind == it.kind && lead(one) == lead(it);
-                !later.chooses(reader, it)
-                    && later.values.iter().filter(is_other).any(|it| later.chooses(reader, it))
+                !later.chooses(it)
+                    && later.values.iter().filter(is_other).any(|it| later.chooses(it))
             } else {
                 news().any(|one| one.kind == it.kind)
             }
@@ -439,7 +454,7 @@ fn replaced_values(
     if !own.is_empty() && (later.is_answer || later.corrects && is_short) {
         return own;
     }
-    if earlier.values.is_empty() || shared == 0 && !later.corrects {
+    if shared == 0 && !later.corrects {
         return Vec::new();
     }
     let is_unit = |it: &&Word| later.units.contains(it) || earlier.units.contains(it);

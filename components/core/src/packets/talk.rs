@@ -57,6 +57,7 @@ pub(super) fn read(task: &str, items: &[Item]) -> Vec<Statement> {
     words.retain(|it| !generic.contains(it));
     let mut reading = Reading {
         items,
+        messages: &messages,
         facts: Facts::new(&facts),
         topics: Topics::read(task, items, &messages),
         found: Vec::new(),
@@ -68,7 +69,7 @@ pub(super) fn read(task: &str, items: &[Item]) -> Vec<Statement> {
         is_answered: false,
     };
     for nth in 0..messages.len() {
-        reading.message(&messages, nth);
+        reading.message(nth);
     }
     reading.found.retain(|it| it.is_live);
     let mut found = reading.found;
@@ -130,6 +131,7 @@ struct Place {
 /// A conversation that is being read.
 pub(super) struct Reading<'a> {
     pub(super) items: &'a [Item],
+    pub(super) messages: &'a [Message<'a>],
     pub(super) facts: Facts<'a>,
     topics: Topics,
     pub(super) found: Vec<Said>,
@@ -138,27 +140,33 @@ pub(super) struct Reading<'a> {
     pub(super) generic: Vec<Word>,
     /// The words of the task.
     task: Vec<Word>,
-    /// The last message of a model, and its sentences.
-    pub(super) last_of_model: Option<(usize, Vec<String>)>,
+    /// The place of the last message of a model.
+    pub(super) last_of_model: Option<usize>,
     /// The number of statements before the turn of a person.
     pub(super) turn: usize,
     /// True if somebody agreed or objected to that message.
     pub(super) is_answered: bool,
 }
 
-impl Reading<'_> {
-    fn message(&mut self, messages: &[Message<'_>], nth: usize) {
-        let Some(message) = messages.get(nth) else { return };
+impl<'a> Reading<'a> {
+    fn message(&mut self, nth: usize) {
+        let Some(message) = self.messages.get(nth) else { return };
         match message.speaker {
-            Speaker::User => self.of_user(messages, nth),
+            Speaker::User => self.of_user(nth),
             _ => self.of_model(message, nth),
         }
     }
 
+    /// Returns the message right before the one at `nth`, if a model wrote it.
+    pub(super) fn of_model_before(&self, nth: usize) -> Option<&'a Message<'a>> {
+        let last = self.last_of_model.filter(|it| it.saturating_add(1) == nth)?;
+        self.messages.get(last)
+    }
+
     /// Reads a message of a person.
-    fn of_user(&mut self, messages: &[Message<'_>], nth: usize) {
-        let Some(message) = messages.get(nth) else { return };
-        let before = nth.checked_sub(1).and_then(|it| messages.get(it));
+    fn of_user(&mut self, nth: usize) {
+        let Some(message) = self.messages.get(nth) else { return };
+        let before = nth.checked_sub(1).and_then(|it| self.messages.get(it));
         let is_aside = before.is_some_and(starts_aside);
         let is_first = !self.found.iter().any(|it| it.statement.part == Part::Goal);
         let goal_end = if is_first { self.goal(message) } else { 0 };
@@ -171,7 +179,10 @@ impl Reading<'_> {
                 // The goal is no answer to `How can I help?`
                 if opens == goal_start { 0 } else { self.reply(it, message, opening) }
             }
-            Some(_) => self.go_on(messages, message, opening),
+            Some(_) => {
+                self.go_on(message, opening);
+                0
+            }
             None => 0,
         };
         let mut is_off = false;
@@ -244,8 +255,7 @@ impl Reading<'_> {
         let read = tokens(&mut self.reader, sentence.text);
         // `\\o/`
         let is_first = message.sentences.first().is_some_and(|it| it.start == sentence.start);
-        let last = self.last_of_model.as_ref().map(|it| it.0.saturating_add(1));
-        let chooses_one = is_first && last == Some(nth);
+        let chooses_one = is_first && self.of_model_before(nth).is_some();
         if !chooses_one && read.iter().all(|it| it.form.len() < 2) {
             return;
         }
@@ -296,7 +306,11 @@ impl Reading<'_> {
             known.is_agreed = true;
             weigh(&mut it, lower, &read, known);
         }
+        let (is_whole, count) = (it.spoken() == sentence.text, self.found.len());
         self.push(it, message, key);
+        if let Some(said) = self.found.get_mut(count).filter(|_| is_whole) {
+            said.tokens = read;
+        }
     }
 
     /// Adds the first message as the goal. Returns the byte after it.
@@ -339,8 +353,7 @@ impl Reading<'_> {
 
     /// Reads a message of a model: labelled facts, marked sentences, and the choices it reports.
     fn of_model(&mut self, message: &Message<'_>, nth: usize) {
-        let texts = message.sentences.iter().map(|it| it.text.to_owned()).collect();
-        self.last_of_model = Some((nth, texts));
+        self.last_of_model = Some(nth);
         self.turn = self.found.len();
         self.is_answered = false;
         if starts_aside(message) {
