@@ -73,7 +73,7 @@ pub fn published() -> impl Iterator<Item = (&'static ActionInfo, &'static Publis
     actions().zip(published.into_iter().flatten())
 }
 
-/// What a host may take from a request before it is performed. It reads the action only.
+/// The kind of a request by its action, for hosts that have not performed it yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
     /// It may change something. An unknown action counts as such.

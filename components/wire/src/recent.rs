@@ -9,7 +9,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Values by the hash of what they belong to. Whoever reads one compares what it belongs to.
+/// Values by the hash of their keys. A reader compares the key, which is a part of the value.
 pub struct Recent<V> {
     halves: Mutex<Halves<V>>,
     half_bytes_max: usize,

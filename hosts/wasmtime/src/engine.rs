@@ -44,6 +44,7 @@ use crate::{
     failures,
     log::{AuditLog, AuditRecord},
     notifier::Notifier,
+    slots::Slot,
     throttled_reader,
     write_lock::WriteLocks,
 };
@@ -258,19 +259,21 @@ impl Inner {
         let lasts = kind == RequestKind::ReadEntries;
         // If storage fails here, the attempt returns the error.
         let revision = if lasts { attempt.open_early(scope).ok() } else { None };
-        let question = revision.map(|revision| Question { scope, revision, caller, request });
-        let kept = |it: &Question<'_>| self.answers.find(it, self.clock.now());
-        if let Some(reply) = question.as_ref().and_then(kept) {
+        let question = revision.map(|revision| {
+            let question = Question { scope, revision, caller, request };
+            (self.answers.hash(&question), question)
+        });
+        let kept = |(hash, it)| self.answers.find(hash, &it, self.clock.now());
+        if let Some(reply) = question.and_then(kept) {
             return Some(Ok(reply));
         }
         let ask = |mut it: Instance| it.invoke(scope, caller, request);
-        let host = Host::of(attempt.clone(), Arc::clone(&self.clock), attempt.clone());
-        let answer = self.component.instance_in(slot, &host).and_then(ask);
-        if attempt.take().needs_write_lock {
+        let (answer, effects) = self.run(slot, &attempt, ask);
+        if effects.needs_write_lock {
             return None;
         }
-        if let (Some(question), Ok(reply)) = (&question, &answer) {
-            self.answers.keep(question, reply, self.clock.now());
+        if let (Some((hash, question)), Ok(reply)) = (&question, &answer) {
+            self.answers.keep(*hash, question, reply, self.clock.now());
         }
         Some(answer)
     }
@@ -284,7 +287,16 @@ impl Inner {
         ask: impl FnOnce(Instance) -> Result<T, Failure>,
     ) -> (Result<T, Failure>, Effects) {
         let slot = self.component.wait_for_slot(scope).await;
-        let attempt = Arc::new(Attempt::new(self.kv.clone(), may_commit));
+        self.run(slot, &Arc::new(Attempt::new(self.kv.clone(), may_commit)), ask)
+    }
+
+    /// Runs `attempt` in an instance in `slot`. Returns its answer and its effects.
+    fn run<T>(
+        &self,
+        slot: Slot,
+        attempt: &Arc<Attempt>,
+        ask: impl FnOnce(Instance) -> Result<T, Failure>,
+    ) -> (Result<T, Failure>, Effects) {
         let host = Host::of(attempt.clone(), Arc::clone(&self.clock), attempt.clone());
         let answer = self.component.instance_in(slot, &host).and_then(ask);
         (answer, attempt.take())

@@ -74,7 +74,7 @@ impl Lock {
             .truncate(false)
             .open(&path)
             .map_err(|it| StartError::file("open", &path, &it))?;
-        // Who looks whether a server runs holds it for an instant.
+        // A command that looks for a server holds it for an instant.
         let mut taken = file.try_lock();
         for _ in 0..LOOKS_MAX {
             if !matches!(taken, Err(TryLockError::WouldBlock)) {

@@ -65,9 +65,9 @@ impl Default for Answers {
 }
 
 impl Answers {
-    /// Returns the kept reply to `question`, if it still holds at `now`.
-    pub(super) fn find(&self, question: &Question<'_>, now: Timestamp) -> Option<Reply> {
-        let found = self.recent.find(self.hash(question), |it| {
+    /// Returns the kept reply to `question`, whose hash is `hash`, if it still holds at `now`.
+    pub(super) fn find(&self, hash: u64, question: &Question<'_>, now: Timestamp) -> Option<Reply> {
+        let found = self.recent.find(hash, |it| {
             let holds = it.question() == *question
                 && it.computed_at <= now
                 && it.reply.next_expiry_ms.is_none_or(|at| now.0 < at);
@@ -84,8 +84,8 @@ impl Answers {
         EntryReads { all, kept }
     }
 
-    /// Keeps the reply to `question`, which was computed at `now`.
-    pub(super) fn keep(&self, question: &Question<'_>, reply: &Reply, now: Timestamp) {
+    /// Keeps the reply to `question`, whose hash is `hash`; it was computed at `now`.
+    pub(super) fn keep(&self, hash: u64, question: &Question<'_>, reply: &Reply, now: Timestamp) {
         let Question { scope, revision, caller, request } = *question;
         let keys = caller.keys.iter().map(String::len).sum::<usize>();
         let names = scope.len() + caller.participant.len() + keys;
@@ -98,10 +98,11 @@ impl Answers {
             reply: reply.clone(),
             computed_at: now,
         };
-        self.recent.insert(self.hash(question), bytes, answer);
+        self.recent.insert(hash, bytes, answer);
     }
 
-    fn hash(&self, question: &Question<'_>) -> u64 {
+    /// Returns the hash by which the reply to `question` is kept.
+    pub(super) fn hash(&self, question: &Question<'_>) -> u64 {
         let Question { scope, revision, caller, request } = *question;
         let Caller { participant, credential, keys, session } = caller;
         let credential = credential.as_ref().map(|it| (it.incarnation, it.epoch));
@@ -140,8 +141,9 @@ mod tests {
             caller: &caller,
             request: br#"{"action":"read","key":"a"}"#,
         };
-        answers.keep(&question, &reply(None), Timestamp(5));
-        assert_eq!(answers.find(&question, Timestamp(5)), Some(reply(None)));
+        let find = |it: &Question<'_>, at| answers.find(answers.hash(it), it, Timestamp(at));
+        answers.keep(answers.hash(&question), &question, &reply(None), Timestamp(5));
+        assert_eq!(find(&question, 5), Some(reply(None)));
         let others = [limited(&["a*", "b*"]), limited(&[]), Caller::trusted("subagent:b")];
         let with = |participant: &str, session: Option<&str>, incarnation| Caller {
             credential: Some(shared_context_codec::Credential { incarnation, epoch: 1 }),
@@ -156,7 +158,9 @@ mod tests {
             Question { request: br#"{"action":"read","key":"b"}"#, ..question },
         ]);
         for other in others {
-            assert_eq!(answers.find(&other, Timestamp(5)), None, "{other:?}");
+            assert_eq!(find(&other, 5), None, "{other:?}");
+            // Nor where the hashes are the same.
+            assert_eq!(answers.find(answers.hash(&question), &other, Timestamp(5)), None);
         }
     }
 
@@ -166,9 +170,10 @@ mod tests {
         let caller = Caller::trusted("orchestrator");
         let (scope, request) = ("session/s", &b"{}"[..]);
         let question = Question { scope, revision: Revision(1), caller: &caller, request };
-        answers.keep(&question, &reply(Some(100)), Timestamp(10));
+        let hash = answers.hash(&question);
+        answers.keep(hash, &question, &reply(Some(100)), Timestamp(10));
         for (now, holds) in [(9, false), (10, true), (99, true), (100, false), (101, false)] {
-            assert_eq!(answers.find(&question, Timestamp(now)).is_some(), holds, "{now}");
+            assert_eq!(answers.find(hash, &question, Timestamp(now)).is_some(), holds, "{now}");
         }
     }
 }
