@@ -149,7 +149,7 @@ fn snapshot(
     let of = |class: Class| {
         let groups = (0..facts.groups.len()).filter(|it| is_there(*it));
         let found = groups.filter_map(|it| facts.of_group(it));
-        // What a third party calls a decision is none.
+        // Decisions and issues of third parties do not count.
         let counts = |it: &&Fact<'_>| class == Class::Modification || it.is_required();
         let found = found.filter(|it| it.class == class && it.holds && !it.is_resolved);
         narrow(found.filter(counts).count())

@@ -93,7 +93,7 @@ impl Fact<'_> {
         self.holds && (OPTIONAL..REQUIRED).contains(&self.score)
     }
 
-    /// Returns its section in a digest. What settled an issue stands behind it.
+    /// Returns its section in a digest. A settlement stands behind its issue.
     pub(super) fn section(&self) -> Section {
         if self.is_settlement { Section::Issues } else { digest::section(self.class) }
     }
@@ -179,7 +179,7 @@ impl<'a> Facts<'a> {
                 holds: holds(fact),
                 replaced_in: holder.into_iter().map(|it| it.place.item).collect(),
                 is_stale: is_stale(fact, extraction),
-                // What was fixed before it was found is another issue.
+                // An issue that is found after a fix is another one.
                 is_changed_back: extraction.reported.get(nth).is_some_and(|it| it.is_before),
                 is_settlement: false,
                 is_resolved: fact.class == Class::Issue && fact.status == Status::Resolved,

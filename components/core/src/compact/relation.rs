@@ -71,11 +71,7 @@ fn relations<'a>(tokens: &[&'a Token]) -> Vec<(Relation, Vec<&'a Token>)> {
         let relation = match token.kind {
             TokenKind::AtMost => Some(Relation::AtMost),
             TokenKind::AtLeast => Some(Relation::AtLeast),
-            _ => match order_of(token) {
-                Some(true) => Some(Relation::Before),
-                Some(false) => Some(Relation::Behind),
-                None => None,
-            },
+            _ => order_of(token).map(|it| if it { Relation::Before } else { Relation::Behind }),
         };
         if let Some(relation) = relation {
             let relation = if is_negated { relation.opposite() } else { relation };
@@ -131,8 +127,8 @@ fn counted<'a>(tokens: &[&'a Token]) -> Vec<(&'a Token, &'a Token)> {
     pairs.filter(|(a, b)| is_number(a) && b.kind == TokenKind::Word).collect()
 }
 
-/// Returns true if `said` negates other words of `claim`, which negates some, or more of them. What is
-/// `forbidden` may stand before the word, so that nothing is known.
+/// Returns true if `said` negates other words of `claim`, or more of them. A sentence with a word of
+/// `behind` may negate the words before it, so that nothing is known of it.
 pub(super) fn negates_other(claim: &[&Token], said: &[&Token], behind: &[&str]) -> bool {
     if said.iter().any(|it| behind.contains(&it.form.as_str())) {
         return false;

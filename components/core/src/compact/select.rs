@@ -144,7 +144,7 @@ impl<'a> Selection<'a> {
 
     /// Returns true if the text of the group is a line of the digest.
     pub(super) fn is_digested(&self, group: usize) -> bool {
-        // What settled an issue stands beside it, even if an item has it, too: it may stand before.
+        // A settlement stands beside its issue even if an item has it, too: the item may be before.
         let mut issues = self.issues_of(group);
         issues.any(|it| self.is_line(it)) || self.is_line(group) || {
             !self.is_held(group) && self.issues_of(group).any(|it| self.is_held(it))

@@ -246,7 +246,7 @@ impl<'a> Summary<'a> {
             // that has several sentences itself.
             for length in 1..=claim.sentences.max(2) {
                 let window = self.window(place, length, claim.sentences > 1);
-                // What a statement forbids, one sentence forbids alone.
+                // One sentence alone must forbid what the statement forbids.
                 let mut parts =
                     (0..length).map(|it| self.window(place.saturating_add(it), 1, false));
                 if length > claim.sentences && !parts.any(|it| claim.forbids_in(&it)) {

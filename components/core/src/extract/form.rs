@@ -91,7 +91,7 @@ pub(super) fn changes_file(text: &str, is_first: bool) -> bool {
 pub(super) fn following(lines: &[Line<'_>], at: usize, is_kept: bool, max: usize) -> usize {
     let Some(first) = lines.get(at) else { return 1 };
     let mut count: usize = 1;
-    // What the lines below belong to: how far it is indented if it is an entry itself, and whether
+    // The line that has those below: how far it is indented if it is an entry itself, and whether
     // nothing is behind it.
     let of = |text: &str| (level(text), text.trim_end().trim_end_matches('*').ends_with(':'));
     let (mut outer, mut is_bare) = of(first.text);
@@ -114,7 +114,7 @@ pub(super) fn following(lines: &[Line<'_>], at: usize, is_kept: bool, max: usize
         let bare = skip_bullet(text);
         let label = bare.split(':').next().filter(|it| it.len() < bare.len() && it.len() <= 32);
         let is_label = label.is_some_and(|it| is_part(&it.to_lowercase()));
-        let is_own = || marks::Sentence::new(&bare.to_lowercase()).class(0).is_some();
+        let is_own = || super::has_mark(bare);
         if !is_label && (label_of(bare).is_some() || !is_kept && is_own()) {
             break;
         }

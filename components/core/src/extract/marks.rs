@@ -159,7 +159,7 @@ const CLAUSES: &[&str] = &[
 ];
 const BEFORE: &[&str] =
     &["and", "but", "so", "then", "also", "or", "please", "ok", "okay", "yes", "yeah", "plus"];
-/// Subjects of sentences that tell something, and command nothing.
+/// Subjects of sentences that report, and command nothing.
 const TOLD: &[&str] =
     &["i", "i'm", "i've", "it", "it's", "he", "she", "they", "this", "that", "there"];
 
@@ -386,7 +386,7 @@ fn bit(byte: Option<&u8>) -> u32 {
     byte.map_or(0, |it| 1 << (it & 31))
 }
 
-/// What somebody may quote, and the verbs of a quotation.
+/// Sources that a sentence may quote, and the verbs of a quotation.
 const QUOTED: &[&str] = &[
     "page",
     "site",
@@ -412,7 +412,7 @@ const QUOTES: &[&str] = &[
     "says", "said", "say", "states", "claims", "tells", "told", "asks", "wants", "reads", "demands",
 ];
 
-/// Returns true if a sentence in lower case tells what a page, a file or an output says.
+/// Returns true if a sentence in lower case quotes a page, a file or an output.
 pub(super) fn is_quotation(lower: &str) -> bool {
     const NEAR: usize = 12;
     let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());

@@ -1,10 +1,10 @@
 //! Extraction: finds the facts of a conversation that must not be forgotten (spec 17.1).
 //!
 //! A fact is a sentence, line or paragraph of the conversation, in its own words. `marks` is the
-//! table of phrases, `line`, `form` and `scan` read texts, `fact` says what a fact is, `claim` reads what a
-//! sentence says, `supersede` finds facts that a later one replaces, `settle` the issues that are done,
-//! `value` says which parts of a
-//! statement may be restated, and `digest` is the document in which a compaction keeps facts.
+//! table of phrases, `line`, `form` and `scan` read texts, `fact` says what a fact is, and `claim` reads
+//! the parts of a sentence. `supersede` finds facts that a later one replaces, `settle` the issues that
+//! are done, `value` the parts of a statement that may be restated, and `digest` is the document in
+//! which a compaction keeps facts.
 //!
 //! # Invariants
 //!

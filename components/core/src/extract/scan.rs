@@ -35,7 +35,7 @@ pub(super) struct Scan<'a> {
     pub(super) facts: Vec<Fact>,
     /// The sentences that say that something is done, or that it is no longer.
     pub(super) reports: Vec<Report>,
-    /// True if the sentence tells what a page or an output says; and the line that ends such a list.
+    /// True if the sentence quotes a page or an output; and the line that ends such a list.
     is_quoted: bool,
     quoted_to: usize,
     /// The reader of words, once it is needed.
@@ -188,7 +188,7 @@ impl<'a> Scan<'a> {
                 None if is_question => None,
                 None => sentence.class(lower.len().saturating_sub(skip_bullet(&lower).len())),
             };
-            // What an agent tells of a page, the page says.
+            // A page that an agent quotes is the source.
             let may_be_told = class.is_some() || settles || has_list;
             let is_told =
                 may_be_told && self.authority > Authority::Operator && marks::is_quotation(&lower);

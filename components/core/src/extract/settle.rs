@@ -1,8 +1,8 @@
 //! Settles issues: reads which sentences say that something is done or came back, and finds the issues
 //! that they are about.
 //!
-//! A sentence settles only what it plainly says is done: `BUG-7 is fixed`, `I fixed it`. What is said
-//! under a condition, of the future, or with a doubt settles nothing: in doubt an issue stays open.
+//! A sentence settles an issue only if it plainly says that it is done: `BUG-7 is fixed`, `I fixed it`.
+//! A condition, the future or a doubt settles nothing: in doubt an issue stays open.
 
 use std::collections::BTreeMap;
 
@@ -200,7 +200,7 @@ fn listed<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
     ids_of(&own)
 }
 
-/// What was reported of a fact.
+/// The reports about a fact.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reported {
     /// The place of the report that settled it or opened it again.
@@ -273,7 +273,7 @@ pub(super) fn settle(facts: &mut [Fact], reports: &mut [Report], last: usize) ->
                 let run = run.take_while(|it| is_done(it) == is_done(end)).count();
                 is_again = run < behind.len();
                 found = behind.get(behind.len().saturating_sub(run)).copied();
-                // What was never done did not come back.
+                // An issue that was never done did not come back.
                 found = found.filter(|it| is_done(it) || is_again);
             }
             let is_near = |it: &usize| {

@@ -47,9 +47,9 @@ pub(super) struct Sentence<'a> {
     pub(super) whole: &'a str,
     /// The name of its speaker: `Tom` of `Tom: fine with me.`
     pub(super) by: Option<&'a str>,
-    /// What was said.
+    /// The sentence without that name.
     pub(super) text: &'a str,
-    /// What was said, in lower case.
+    /// Its text in lower case.
     pub(super) lower: Lower,
 }
 

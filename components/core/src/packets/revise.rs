@@ -63,7 +63,7 @@ pub(super) struct Said {
     /// True if it still holds.
     pub(super) is_live: bool,
     corrects: bool,
-    /// What it says, in lower case: an answer without its question.
+    /// Its text in lower case: of an answer, without the question.
     lower: Lower,
     /// True if it is an answer, with its question.
     is_answer: bool,
@@ -278,7 +278,7 @@ pub(super) fn revise(all: &mut [Said]) {
     }
 }
 
-/// What a later statement does to an earlier one.
+/// The effect of a later statement on an earlier one.
 #[derive(Debug, PartialEq)]
 enum Effect {
     /// It replaces values of it.

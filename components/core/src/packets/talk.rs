@@ -211,7 +211,7 @@ impl<'a> Reading<'a> {
                 self.take_back(message, place);
                 continue;
             }
-            // What a person says after a message of a person answers no less.
+            // A message after one of a person is an answer as well.
             let replies = place == 0 && before.is_some() && !is_aside;
             let known = self.found.len();
             let reads = Place {
@@ -399,7 +399,7 @@ impl<'a> Reading<'a> {
             Part::Decision | Part::FailedAttempt => with_reason(sentence.whole),
             _ => (sentence.whole, None),
         };
-        // What is chosen behind the reason is none: `because it is slow, use p50`.
+        // A choice behind the reason is no part of it: `because it is slow, use p50`.
         let chooses =
             |it: &str| it.split(", ").skip(1).any(|it| cues::opens_with_cue(&Lower::new(it)));
         let (text, reason) = match reason {
