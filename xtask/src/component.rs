@@ -35,11 +35,11 @@ const PURE_CONTRACT: Contract = Contract { folder: "wit/context/", imports: &[] 
 /// The most bytes the component without imports may have: what it has, and a little for the next
 /// change. The aim of 350 KB is not met: the rules of assembly, extraction and compaction with
 /// their forms take more, and size `z` saves only 32 KB.
-const PURE_BYTES_MAX: usize = 585 * 1024 + SPARE_BYTES;
+const PURE_BYTES_MAX: usize = 576 * 1024 + SPARE_BYTES;
 
 /// The most bytes the component may have: what it has, and a little for the next change.
 /// A new system may raise this by [`SYSTEM_BYTES_MAX`].
-const BYTES_MAX: usize = 2_900_000 + SPARE_BYTES;
+const BYTES_MAX: usize = 2_890_000 + SPARE_BYTES;
 /// What changes may add together before somebody has to look.
 const SPARE_BYTES: usize = 16 * 1024;
 /// What a system may add without a record in docs/decisions that says why it is more.
