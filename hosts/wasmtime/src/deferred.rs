@@ -1,9 +1,10 @@
-//! Storage that queues commits instead of waiting for them, for requests of the server.
+//! Storage that keeps commits for later instead of waiting for them, for requests of the
+//! server.
 //!
 //! A commit returns at once as if it had succeeded, so that the instance is free while the
-//! disk works. The caller of an attempt holds back all its effects, the reply and the audit
-//! records, until the outcome is known. That keeps the promise of [`Bucket::commit`]. The
-//! wait is in `engine`.
+//! disk works. The caller of an attempt submits it, with what the reply says about the next
+//! expiry, and holds back all its effects, the reply and the audit records, until the outcome
+//! is known. That keeps the promise of [`Bucket::commit`]. The wait is in `engine`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,6 +17,7 @@ use tokio::sync::mpsc;
 use crate::{
     SqliteBucket, SqliteKv,
     log::{AuditLog, AuditRecord},
+    sqlite::NextExpiry,
 };
 
 /// Storage and log for one attempt at one request. Clones share it.
@@ -30,16 +32,37 @@ pub(crate) struct Attempt {
     effects: Arc<Mutex<Effects>>,
 }
 
+/// The outcome of a commit. A second one follows if the first was in doubt and the commit is
+/// found to be made.
+pub(crate) type Outcome = mpsc::UnboundedReceiver<Result<Revision, CommitError>>;
+
 /// The effects of an attempt.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
-    /// The outcome of its commit, if it made one. A second outcome follows if the first was
-    /// in doubt and the commit is found to be made.
-    pub(crate) commit: Option<mpsc::UnboundedReceiver<Result<Revision, CommitError>>>,
+    /// Its commit, if it made one.
+    pub(crate) commit: Option<DeferredCommit>,
     /// The audit records of that commit.
     pub(crate) records: Vec<AuditRecord>,
     /// True if it tried to commit without the write lock.
     pub(crate) needs_write_lock: bool,
+}
+
+/// A commit that is not submitted yet.
+#[derive(Debug)]
+pub(crate) struct DeferredCommit {
+    bucket: String,
+    expected: Revision,
+    changes: Vec<Change>,
+}
+
+impl DeferredCommit {
+    /// Queues the commit at `kv`, with the `next` expiry of its bucket.
+    pub(crate) fn submit(self, kv: &SqliteKv, next: NextExpiry) -> Outcome {
+        let Self { bucket, expected, changes } = self;
+        let (done, outcome) = mpsc::unbounded_channel();
+        kv.submit(&bucket, expected, changes, next, move |it| drop(done.send(it)));
+        outcome
+    }
 }
 
 impl Attempt {
@@ -86,7 +109,7 @@ impl AuditLog for Attempt {
     }
 }
 
-/// A bucket that reads like [`SqliteBucket`] and queues its commit.
+/// A bucket that reads like [`SqliteBucket`] and keeps its commit for later.
 #[derive(Debug)]
 pub(crate) struct DeferredBucket {
     bucket: SqliteBucket,
@@ -122,10 +145,8 @@ impl Bucket for DeferredBucket {
             let reason = "a second commit in one request".to_owned();
             return Err(CommitError::Unchanged(KvError(reason)));
         }
-        let (done, outcome) = mpsc::unbounded_channel();
-        effects.commit = Some(outcome);
-        let done = move |it| drop(done.send(it));
-        self.attempt.kv.submit(self.bucket.name(), expected, changes, done);
+        let bucket = self.bucket.name().to_owned();
+        effects.commit = Some(DeferredCommit { bucket, expected, changes });
         Ok(expected.next())
     }
 }

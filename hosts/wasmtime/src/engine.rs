@@ -45,6 +45,7 @@ use crate::{
     log::{AuditLog, AuditRecord},
     notifier::Notifier,
     slots::Slot,
+    sqlite::NextExpiry,
     throttled_reader,
     write_lock::WriteLocks,
 };
@@ -149,12 +150,15 @@ impl shared_context_wire::Engine for Engine {
         let (inner, owned) = (Arc::clone(inner), scope.to_owned());
         let (caller, request) = (caller.clone(), request.to_owned());
         self.with_write_lock(scope, request.len(), async move {
-            let ask = |mut it: Instance| it.invoke(&owned, &caller, &request);
-            let answer = inner.change(&owned, ask).await;
-            if let Ok(Reply { next_expiry_ms: Some(at), .. }) = answer {
-                inner.alarm.set(&owned, Timestamp(at));
+            let ask = |mut it: Instance| {
+                let reply = it.invoke(&owned, &caller, &request)?;
+                Ok((reply.next_expiry_ms.map(Timestamp), reply))
+            };
+            let (next_expiry, reply) = inner.change(&owned, ask).await?;
+            if let Some(at) = next_expiry {
+                inner.alarm.set(at);
             }
-            answer
+            Ok(reply)
         })
         .await
     }
@@ -208,18 +212,6 @@ impl shared_context_wire::Engine for Engine {
 }
 
 impl Engine {
-    /// Removes the expired entries of `scope`. Returns the time of the next expiry.
-    async fn wake(&self, scope: &str) -> Result<Option<u64>, Failure> {
-        let (inner, owned) = (Arc::clone(&self.inner), scope.to_owned());
-        let ask = move |mut it: Instance| it.wake(&owned);
-        let (answer, effects) = inner.attempt(scope, false, &ask).await;
-        if !effects.needs_write_lock {
-            return answer;
-        }
-        let (inner, owned) = (Arc::clone(&self.inner), scope.to_owned());
-        self.with_write_lock(scope, 0, async move { inner.change(&owned, ask).await }).await
-    }
-
     /// Runs `work`, which may change `scope`, with the write lock of `scope`. `bytes` is
     /// the size of the request.
     async fn with_write_lock<T: Send + 'static>(
@@ -302,15 +294,18 @@ impl Inner {
         (answer, attempt.take())
     }
 
-    /// Performs a request that may change `scope`, and waits for its commit.
+    /// Performs a request that may change `scope`, and waits for its commit. `ask` returns the
+    /// next expiry of `scope` besides its answer.
     async fn change<T>(
         self: &Arc<Self>,
         scope: &str,
-        ask: impl Fn(Instance) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        ask: impl Fn(Instance) -> Result<(Option<Timestamp>, T), Failure>,
+    ) -> Result<(Option<Timestamp>, T), Failure> {
         for _ in 0..ATTEMPTS_MAX {
             let (answer, effects) = self.attempt(scope, true, &ask).await;
-            let Some(mut commit) = effects.commit else { return answer };
+            let Some(commit) = effects.commit else { return answer };
+            let next = answer.as_ref().map_or(NextExpiry::Unknown, |it| NextExpiry::Known(it.0));
+            let mut commit = commit.submit(&self.kv, next);
             match commit.recv().await {
                 Some(Ok(_)) => {
                     self.report_change(scope, &effects.records);

@@ -23,6 +23,8 @@ pub const DATABASE_FILE: &str = "shared-context.db";
 pub const MARK_FILE: &str = "shared-context.mark";
 /// Reserved disk space that is released for deletions on a full disk. It holds no data.
 pub const RESERVE_FILE: &str = "shared-context.reserve";
+/// How far a large database is verified.
+pub const VERIFICATION_FILE: &str = "verification.json";
 /// The [`Secrets`].
 pub const SECRETS_FILE: &str = "keys.json";
 const LOCK_FILE: &str = "lock";
@@ -223,7 +225,11 @@ impl ServerFile {
 }
 
 /// Writes `content` as JSON to a temporary file, then renames it to `name`.
-fn write_whole(folder: &Path, name: &str, content: &impl Serialize) -> Result<(), StartError> {
+pub(crate) fn write_whole(
+    folder: &Path,
+    name: &str,
+    content: &impl Serialize,
+) -> Result<(), StartError> {
     let path = folder.join(name);
     let unfinished = folder.join(format!("{name}.new"));
     let write = || -> io::Result<()> {

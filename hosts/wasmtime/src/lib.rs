@@ -141,7 +141,7 @@ pub use log::{AuditEntry, AuditLog, AuditRecord, TracingLog};
 pub use options::{Cache, ComponentOptions};
 pub use server::{Server, ServerOptions};
 pub use shared_context_codec::{Caller, Credential, Effect, Failure, Reply};
-pub use sqlite::{Contents, Examined, SqliteBucket, SqliteKv, SqliteOptions};
+pub use sqlite::{Contents, Examined, SqliteBucket, SqliteKv, SqliteOptions, Verification};
 #[cfg(feature = "wasm")]
 pub use state::State;
 #[cfg(feature = "tokenizer")]

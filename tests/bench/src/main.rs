@@ -17,6 +17,7 @@ mod project;
 mod report;
 mod rounds;
 mod rules;
+mod scale;
 mod start;
 mod store;
 mod streams;
@@ -78,6 +79,9 @@ enum Section {
     Durable,
     /// Memory of a server, idle and with many sessions.
     Memory,
+    /// A million sessions: the start, memory, reads and writes. Only when asked for: it takes
+    /// minutes, and 10 GB.
+    Scale,
     /// A thousand live streams: their memory, and how soon they are told.
     Streams,
     /// The Worker under workerd, beside others.
@@ -133,6 +137,9 @@ fn run(args: &Args) -> Result<()> {
     }
     if wants(Section::Memory) {
         memory::measure(&mut report)?;
+    }
+    if args.only.contains(&Section::Scale) {
+        scale::measure(&mut report)?;
     }
     if wants(Section::Streams) {
         streams::measure(&mut report)?;

@@ -77,7 +77,7 @@ fn largest(folder: &Path) -> std::io::Result<fs::Metadata> {
 }
 
 /// A request to the JSON tool: whose it is, and its text.
-type Request = (&'static str, String);
+pub(crate) type Request = (&'static str, String);
 
 /// Returns the scope of the session `nth`, and the requests that make it.
 fn session(nth: u32) -> (String, Vec<Request>) {
@@ -99,7 +99,11 @@ fn project(nth: u32) -> (String, Vec<Request>) {
 }
 
 /// Performs the requests for `count` scopes, many at a time.
-fn fill(folder: &Path, count: u32, scope: fn(u32) -> (String, Vec<Request>)) -> Result<()> {
+pub(crate) fn fill(
+    folder: &Path,
+    count: u32,
+    scope: fn(u32) -> (String, Vec<Request>),
+) -> Result<()> {
     let kv = SqliteKv::open(folder, &SqliteOptions::default())?;
     let component = Component::new(&ComponentOptions::default())?;
     let engine = Engine::new(component, kv, Arc::new(NoOp), Arc::new(NoOp));

@@ -1,9 +1,10 @@
 //! Data folders of earlier versions of the program, stopped and killed: every later version opens
 //! them and shows their content.
 //!
-//! The folder in `golden/format-1` was written by the last version before checksums. The documents
-//! that it exported are beside its database. These files are never written again: a new format gets
-//! a new folder.
+//! The folder in `golden/format-1` was written by the last version before checksums, that in
+//! `golden/format-2` by the last one before the index of what expires. The documents that they
+//! exported are beside their databases. These files are never written again: a new format gets a
+//! new folder.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -37,28 +38,31 @@ fn check(admin: &Client, golden: &Path) {
 }
 
 #[test]
-fn a_data_folder_of_format_1_shows_what_was_in_it() {
-    for end in ["stopped", "killed"] {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/format-1").join(end);
-        let folder = tempdir().unwrap();
-        for file in ["shared-context.db", "shared-context.db-wal"] {
-            if golden.join(file).exists() {
-                fs::copy(golden.join(file), folder.path().join(file)).unwrap();
+fn a_data_folder_of_an_earlier_format_shows_what_was_in_it() {
+    // A session that was deleted long ago goes on where it was.
+    for (format, next_revision) in [(1, 5), (2, 6)] {
+        for end in ["stopped", "killed"] {
+            let golden = Path::new(env!("CARGO_MANIFEST_DIR"));
+            let golden = golden.join(format!("golden/format-{format}")).join(end);
+            let folder = tempdir().unwrap();
+            for file in ["shared-context.db", "shared-context.db-wal", "shared-context.mark"] {
+                if golden.join(file).exists() {
+                    fs::copy(golden.join(file), folder.path().join(file)).unwrap();
+                }
             }
+            let server = Server::start(folder.path());
+            check(&server.admin(), &golden);
+            server.kill();
+            let server = Server::start(folder.path());
+            check(&server.admin(), &golden);
+            let analyst = server.admin().mint("ticket-7", "subagent:analysis");
+            let written = analyst.write("ticket-7", "findings", "Three.").expect(200);
+            assert_eq!(written["version"], 3);
+            let orchestrator = server.admin().create_session("gone", &serde_json::json!({}));
+            let written = orchestrator.write("gone", "scope", "New.").expect(200);
+            assert_eq!(written["revision"], next_revision);
+            server.stop();
+            drop(Server::start(folder.path()));
         }
-        let server = Server::start(folder.path());
-        check(&server.admin(), &golden);
-        server.kill();
-        let server = Server::start(folder.path());
-        check(&server.admin(), &golden);
-        let analyst = server.admin().mint("ticket-7", "subagent:analysis");
-        let written = analyst.write("ticket-7", "findings", "Three.").expect(200);
-        assert_eq!(written["version"], 3);
-        // A session that was deleted long ago goes on where it was.
-        let orchestrator = server.admin().create_session("gone", &serde_json::json!({}));
-        let written = orchestrator.write("gone", "scope", "New.").expect(200);
-        assert_eq!(written["revision"], 5);
-        server.stop();
-        drop(Server::start(folder.path()));
     }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use shared_context_core::memory_kv::MemoryKv;
 use shared_context_wasmtime::{
     Caller, Component, ComponentOptions, Contents, Examined, Host, SqliteKv, SystemClock,
-    TracingLog,
+    TracingLog, Verification,
     folder::{DATABASE_FILE, SECRETS_FILE, Secrets},
 };
 
@@ -97,6 +97,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     check("server", found)?;
     check("admin key", admin_key(&server, is_running))?;
     check("database", database(&folder))?;
+    if let Some(verification) = Verification::read(&folder) {
+        check("verification", verified(&verification))?;
+    }
     check("clock", clock(&folder))?;
     check("component", component())?;
     check("disk", disk(&folder))?;
@@ -251,6 +254,22 @@ fn database(folder: &Path) -> Result<Finding, Problem> {
     Ok(Finding::Healthy(found))
 }
 
+/// Shows how far the server has verified its large database while it serves it.
+fn verified(found: &Verification) -> Result<Finding, Problem> {
+    let (verified, of) = (grouped(found.verified), grouped(found.of));
+    if found.has_found_damage {
+        return Err(wrong(
+            "the server found a damaged session or project; its log names it",
+            "restore the data folder from a backup, or start the server once with --accept-loss",
+        ));
+    }
+    Ok(Finding::Healthy(if found.is_finished() {
+        format!("the server verified all {of} sessions and projects while it served them")
+    } else {
+        format!("the server has verified {verified} of {of} sessions and projects so far")
+    }))
+}
+
 fn clock(folder: &Path) -> Result<Finding, Problem> {
     let now = SystemTime::now();
     let next = "set this machine's clock, for example by NTP";
@@ -364,6 +383,22 @@ mod tests {
         File::options().write(true).open(&path).unwrap().set_len(5000).unwrap();
         let (verdict, found) = seen(database(folder.path()));
         assert_eq!(verdict, Verdict::Failed, "{found}");
+    }
+
+    #[test]
+    fn what_the_server_verified_is_shown() {
+        let stored = |rest: &str| {
+            let text = format!(r#"{{"database":"x","of":2000,"last_id":7,{rest}}}"#);
+            seen(verified(&serde_json::from_str(&text).unwrap()))
+        };
+        for (rest, verdict, text) in [
+            (r#""verified":1000,"has_found_damage":false"#, Verdict::Ok, "1,000 of 2,000"),
+            (r#""verified":2000,"has_found_damage":false"#, Verdict::Ok, "all 2,000"),
+            (r#""verified":2000,"has_found_damage":true"#, Verdict::Failed, "damaged"),
+        ] {
+            let found = stored(rest);
+            assert!(found.0 == verdict && found.1.contains(text), "{found:?}");
+        }
     }
 
     #[test]

@@ -131,6 +131,16 @@ pub(crate) struct Arguments {
     /// The most MiB the database may take on the disk [default: no limit]
     #[arg(long, env = "SHARED_CONTEXT_DISK_MAX_MIB", value_name = "N", value_parser = disk_mib)]
     disk_max_mib: Option<u64>,
+    /// Verify all of a database of up to so many MiB before it is served; of a larger
+    /// one, a session is verified when it is first used, and the others meanwhile
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_VERIFY_FIRST_MIB",
+        value_name = "N",
+        default_value = "256",
+        value_parser = verify_mib
+    )]
+    verify_first_mib: u64,
     /// Archive and remove the memories of all projects by the rules, at the start and
     /// then once a day, as `memory maintain` does
     #[arg(long, env = "SHARED_CONTEXT_MAINTAIN_DAILY", value_parser = switch)]
@@ -181,13 +191,14 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     options.head_time_max = arguments.head_time_max;
     options.maintains_daily = arguments.maintain_daily;
     options.storage.accepts_loss = arguments.accept_loss;
+    options.storage.verified_first_bytes_max = arguments.verify_first_mib.saturating_mul(1 << 20);
     options.storage.bytes_max = arguments.disk_max_mib.map(|it| it.saturating_mul(1 << 20));
     let is_key_kept = options.admin_key.is_none();
     let runtime = tokio::runtime::Runtime::new().map_err(|error| no_thread(&error))?;
     runtime.block_on(async {
         let mut signals = Signals::new()?;
         let bytes = fs::metadata(folder.join(DATABASE_FILE)).map_or(0, |it| it.len());
-        let progress = Progress::start(&format!("starting, with {} to check", size(bytes)));
+        let progress = Progress::start(&format!("starting, with a database of {}", size(bytes)));
         let server = Server::start(options).await?;
         drop(progress);
         let folder = folder.canonicalize().unwrap_or(folder);
@@ -341,6 +352,12 @@ fn disk_mib(text: &str) -> Result<u64, String> {
     count.ok_or_else(|| format!("write a number of MiB from 1 to {DISK_MIB_MAX}"))
 }
 
+/// Parses the size up to which all of a database is verified first.
+fn verify_mib(text: &str) -> Result<u64, String> {
+    let count = text.parse().ok().filter(|it| *it <= DISK_MIB_MAX);
+    count.ok_or_else(|| format!("write a number of MiB from 0 to {DISK_MIB_MAX}"))
+}
+
 /// Parses the time limit for a request head.
 fn head_time(text: &str) -> Result<Duration, String> {
     let seconds = seconds(text).ok().filter(|it| (1..=HEAD_SECONDS_MAX).contains(it));
@@ -367,8 +384,10 @@ mod tests {
 
     #[test]
     fn what_is_not_set_is_as_the_library_has_it() {
-        let Arguments { listen, connections_max, head_time_max, rate, .. } = parse(&[]).unwrap();
+        let Arguments { listen, connections_max, head_time_max, rate, verify_first_mib, .. } =
+            parse(&[]).unwrap();
         let usual = ServerOptions::new("x", listen);
+        assert_eq!(verify_first_mib << 20, usual.storage.verified_first_bytes_max);
         assert_eq!(connections_max, usual.connections_max);
         assert_eq!(head_time_max, usual.head_time_max);
         assert_eq!(rate, Rate(usual.rate_limit));
@@ -379,6 +398,7 @@ mod tests {
         for (flag, good, bad, hint) in [
             ("--connections-max", ["1", "65536"], ["0", "65537", "-1", "many"], "from 1 to 65536"),
             ("--disk-max-mib", ["1", "16777216"], ["0", "16777217", "-1", "all"], "from 1 to"),
+            ("--verify-first-mib", ["0", "16777216"], ["16777217", "-1", "all", ""], "from 0 to"),
             ("--head-time-max", ["1s", "1h"], ["0s", "3601s", "60", "soon"], "from 1s to 1h"),
         ] {
             for value in good {

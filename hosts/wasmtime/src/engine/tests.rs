@@ -92,6 +92,7 @@ impl Bench {
 }
 
 mod maintenance;
+mod timer;
 
 const READ: &str = r#"{"action":"read","key":"scope"}"#;
 
@@ -186,7 +187,7 @@ async fn a_kept_reply_ends_with_the_next_expiry() {
         assert_eq!(bench.engine.entry_reads().unwrap().kept, kept, "{at}");
     }
     // Replies are kept again once the entry was removed.
-    bench.engine.wake("session/s").await.unwrap();
+    bench.engine.clean_up("session/s").await.unwrap();
     for kept in [1, 2] {
         bench.ask("s", list).await.unwrap();
         assert_eq!(bench.engine.entry_reads().unwrap().kept, kept);

@@ -1,19 +1,21 @@
-//! Verifies a whole database: every page, every checksum, every tally.
+//! Verifies a database: every page, every checksum, every tally; or the records of its
+//! buckets; or the rows of one bucket.
 //!
-//! The consequences are in `start`. Invariants: verification changes nothing, and its
-//! report names buckets and rows, never values.
+//! The consequences are in `start`, and `verify` decides when. Invariants: verification
+//! changes nothing, its report names buckets and rows, never values, and its memory does not
+//! grow with the number of buckets.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fmt,
     time::{Duration, Instant},
 };
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, types::ValueRef};
 
 use super::{
     Fault,
-    format::{BucketRecord, State, TABLES, Tally, row_checksum},
+    format::{BucketRecord, State, TABLES, Tally, name_checksum, row_checksum},
 };
 
 /// The interval of progress reports.
@@ -124,131 +126,239 @@ pub(super) fn pages(connection: &Connection) -> Result<(), CheckError> {
     Ok(())
 }
 
-/// Checks all of a database of the present format.
-pub(super) fn whole(connection: &Connection) -> Result<Summary, CheckError> {
-    pages(connection)?;
-    for (name, sql) in TABLES {
+/// Checks that the tables of a database of `format` are as they were made, and that it has none
+/// of a later format.
+fn schema(connection: &Connection, format: u32) -> Result<(), CheckError> {
+    for (since, name, sql) in TABLES {
         let mut find = connection.prepare("SELECT sql FROM sqlite_schema WHERE name = ?1")?;
         let found: Option<String> = find.query_row([name], |row| row.get(0)).optional()?;
-        if found.as_deref() != Some(*sql) {
+        if found.as_deref() != Some(*sql).filter(|_| *since <= format) {
             let what = format!("its table {name} is not as it was made");
             return Err(CheckError::Damaged(Damage::pages(what)));
         }
     }
+    Ok(())
+}
+
+/// Selects the records of all buckets in the order of their ids: the columns of
+/// [`BucketRecord::of`] and the name.
+const RECORDS: &str =
+    "SELECT id, revision, row_count, row_sum, checksum, name FROM bucket ORDER BY id";
+
+/// Checks the records of all buckets of a database of `format`, and that each is found by its
+/// name, but no row.
+pub(super) fn records(connection: &Connection, format: u32) -> Result<State, CheckError> {
+    schema(connection, format)?;
     let state = State::read(connection)?;
+    let (mut found, mut named) = (Tally::default(), Tally::default());
     let mut damage = Damage::default();
-    let mut buckets = records(connection, &state, &mut damage)?;
-    let rows = rows(connection, &mut buckets, &mut damage)?;
-    for bucket in buckets.into_values() {
-        let missing = bucket.promised.count.saturating_sub(bucket.found.count);
-        damage.missing = damage.missing.saturating_add(missing.max(0));
-        if bucket.is_altered || bucket.promised != bucket.found {
+    let mut records = connection.prepare(RECORDS)?;
+    let mut records = records.query([])?;
+    let mut last_id = 0;
+    while let Some(row) = records.next()? {
+        found.add(row.get(4)?);
+        let bucket = Bucket::of(row)?;
+        damage.is_inconsistent |= bucket.id <= last_id;
+        last_id = bucket.id;
+        named.add(name_checksum(bucket.id, &bucket.name));
+        if bucket.is_altered {
             damage.buckets.insert(bucket.name);
         }
     }
+    damage.is_inconsistent |= found != state.buckets || names(connection)? != Some(named);
+    if damage.is_none() { Ok(state) } else { Err(CheckError::Damaged(damage)) }
+}
+
+/// Sums up the index of the buckets' names. Returns `None` if it is out of order, so that not
+/// every name is found.
+fn names(connection: &Connection) -> rusqlite::Result<Option<Tally>> {
+    const NAMES: &str = "SELECT name, id FROM bucket ORDER BY name";
+    let mut found = Tally::default();
+    let mut names = connection.prepare(NAMES)?;
+    let mut names = names.query([])?;
+    let mut last: Option<String> = None;
+    while let Some(row) = names.next()? {
+        let (name, id): (String, i64) = (row.get(0)?, row.get(1)?);
+        found.add(name_checksum(id, &name));
+        if last.is_some_and(|last| last >= name) {
+            return Ok(None);
+        }
+        last = Some(name);
+    }
+    Ok(Some(found))
+}
+
+/// Checks all of a database of `format`, which has checksums.
+pub(super) fn whole(connection: &Connection, format: u32) -> Result<Summary, CheckError> {
+    pages(connection)?;
+    schema(connection, format)?;
+    let state = State::read(connection)?;
+    let mut damage = Damage::default();
+    let rows = rows(connection, &state, &mut damage)?;
     if damage.is_none() { Ok(Summary { state, rows }) } else { Err(CheckError::Damaged(damage)) }
+}
+
+/// Checks the rows of the bucket with this `record`. Returns false if any is altered or missing,
+/// or would not be found by its name.
+pub(super) fn bucket_is_whole(
+    connection: &Connection,
+    record: &BucketRecord,
+) -> rusqlite::Result<bool> {
+    const ROWS: &str = "SELECT name, checksum, value FROM row WHERE bucket = ?1 ORDER BY name";
+    const BACKWARDS: &str = "SELECT checksum FROM row WHERE bucket = ?1 ORDER BY name DESC";
+    let mut found = Tally::default();
+    {
+        let mut rows = connection.prepare_cached(ROWS)?;
+        let mut rows = rows.query([record.id])?;
+        let mut last: Option<String> = None;
+        while let Some(row) = rows.next()? {
+            let checksum = row.get(1)?;
+            if !is_sound(record.id, row.get_ref(0)?, checksum, row.get_ref(2)?) {
+                return Ok(false);
+            }
+            let name: String = row.get(0)?;
+            if last.is_some_and(|last| last >= name) {
+                return Ok(false);
+            }
+            last = Some(name);
+            found.add(checksum);
+        }
+    }
+    if found != record.rows {
+        return Ok(false);
+    }
+    // From both ends the same rows in order: then every search between the ends is right.
+    let mut backwards = Tally::default();
+    let mut rows = connection.prepare_cached(BACKWARDS)?;
+    let mut rows = rows.query([record.id])?;
+    while let Some(row) = rows.next()? {
+        backwards.add(row.get(0)?);
+    }
+    Ok(backwards == found)
+}
+
+/// Returns true if a row is as it was written.
+fn is_sound(bucket: i64, name: ValueRef<'_>, checksum: i64, value: ValueRef<'_>) -> bool {
+    match (name.as_str(), value.as_blob()) {
+        (Ok(name), Ok(value)) => row_checksum(bucket, name, value) == checksum,
+        _ => false,
+    }
 }
 
 /// Returns the buckets of a damaged database that are incomplete, as far as their records
 /// are readable.
 pub(super) fn incomplete_buckets(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {
-    const ROWS: &str = "SELECT name, checksum, value FROM row WHERE bucket = ?1";
-    let mut rows = connection.prepare(ROWS)?;
-    let mut is_whole = |record: BucketRecord| -> rusqlite::Result<bool> {
-        let mut found = Tally::default();
-        let mut rows = rows.query([record.id])?;
-        while let Some(row) = rows.next()? {
-            let (name, checksum, value): (String, i64, Vec<u8>) =
-                (row.get(0)?, row.get(1)?, row.get(2)?);
-            if row_checksum(record.id, &name, &value) != checksum {
-                return Ok(false);
-            }
-            found.add(checksum);
-        }
-        Ok(found == record.rows)
-    };
     let mut incomplete = BTreeSet::new();
     let mut records = connection.prepare(RECORDS)?;
     let mut records = records.query([])?;
     while let Some(row) = records.next()? {
         let name: String = row.get(5)?;
-        let is_there = BucketRecord::of(&name, row).is_ok_and(|it| is_whole(it).unwrap_or(false));
-        if !is_there {
+        let is_whole = BucketRecord::of(&name, row)
+            .is_ok_and(|it| bucket_is_whole(connection, &it).unwrap_or(false));
+        if !is_whole {
             incomplete.insert(name);
         }
     }
     Ok(incomplete)
 }
 
-/// Selects the records of all buckets: the columns of [`BucketRecord::of`] and the name.
-const RECORDS: &str = "SELECT id, revision, row_count, row_sum, checksum, name FROM bucket";
-
 /// The state of a bucket during a check.
 struct Bucket {
+    id: i64,
     name: String,
     promised: Tally,
     found: Tally,
     is_altered: bool,
 }
 
-/// Checks the records of all buckets.
-fn records(
-    connection: &Connection,
-    state: &State,
-    damage: &mut Damage,
-) -> Result<BTreeMap<i64, Bucket>, CheckError> {
-    let mut buckets = BTreeMap::new();
-    let mut found = Tally::default();
-    let mut records = connection.prepare(RECORDS)?;
-    let mut records = records.query([])?;
-    while let Some(row) = records.next()? {
+impl Bucket {
+    /// Reads a row of [`RECORDS`], and verifies it.
+    fn of(row: &rusqlite::Row<'_>) -> Result<Self, CheckError> {
         let (id, name): (i64, String) = (row.get(0)?, row.get(5)?);
-        found.add(row.get(4)?);
         let (promised, is_altered) = match BucketRecord::of(&name, row) {
             Ok(record) => (record.rows, false),
             Err(Fault::Damaged(_)) => (Tally::default(), true),
             Err(Fault::Sqlite(error)) => return Err(error.into()),
         };
-        buckets.insert(id, Bucket { name, promised, found: Tally::default(), is_altered });
+        Ok(Self { id, name, promised, found: Tally::default(), is_altered })
     }
-    damage.is_inconsistent = found != state.buckets;
-    Ok(buckets)
+
+    /// Adds what was found of the bucket to `damage`.
+    fn finish(self, damage: &mut Damage) {
+        let missing = self.promised.count.saturating_sub(self.found.count);
+        damage.missing = damage.missing.saturating_add(missing.max(0));
+        if self.is_altered || self.promised != self.found {
+            damage.buckets.insert(self.name);
+        }
+    }
 }
 
-/// Checks all rows. Returns their number.
-fn rows(
-    connection: &Connection,
-    buckets: &mut BTreeMap<i64, Bucket>,
-    damage: &mut Damage,
-) -> Result<u64, CheckError> {
-    const ROWS: &str = "SELECT bucket, name, checksum, value FROM row";
-    let promised: i64 = buckets.values().map(|it| it.promised.count).sum();
-    let promised = u64::try_from(promised).unwrap_or_default().max(1);
-    let mut reported_at = Instant::now();
-    let mut count = 0_u64;
+/// Checks all records and all rows. Both are read in the order of the buckets' ids, so that
+/// one bucket is in memory at a time. Returns the number of rows.
+fn rows(connection: &Connection, state: &State, damage: &mut Damage) -> Result<u64, CheckError> {
+    const ROWS: &str = "SELECT bucket, name, checksum, value FROM row ORDER BY bucket, name";
+    const PROMISED: &str = "SELECT sum(row_count) FROM bucket";
+    let promised: Option<i64> = connection.query_row(PROMISED, [], |row| row.get(0))?;
+    let promised = promised.and_then(|it| u64::try_from(it).ok()).unwrap_or_default().max(1);
+    let mut progress = Progress::new(promised);
+
+    let mut records = connection.prepare(RECORDS)?;
+    let mut records = records.query([])?;
+    let mut buckets = Tally::default();
+    let mut next = |damage: &mut Damage, last: Option<Bucket>| -> Result<_, CheckError> {
+        if let Some(last) = last {
+            last.finish(damage);
+        }
+        let Some(row) = records.next()? else { return Ok(None) };
+        buckets.add(row.get(4)?);
+        Bucket::of(row).map(Some)
+    };
+    let mut bucket = next(damage, None)?;
+
     let mut rows = connection.prepare(ROWS)?;
     let mut rows = rows.query([])?;
     while let Some(row) = rows.next()? {
-        count += 1;
-        if count.is_multiple_of(PROGRESS_ROWS) && reported_at.elapsed() >= PROGRESS_EVERY {
-            reported_at = Instant::now();
-            let percent = count.saturating_mul(100) / promised;
-            tracing::info!(percent, rows = count, "checking the database");
-        }
+        progress.count();
         let (id, checksum) = (row.get(0)?, row.get(2)?);
-        let (name, value) = (row.get_ref(1)?, row.get_ref(3)?);
-        let is_sound = match (name.as_str(), value.as_blob()) {
-            (Ok(name), Ok(value)) => row_checksum(id, name, value) == checksum,
-            _ => false,
-        };
+        while bucket.as_ref().is_some_and(|it| it.id < id) {
+            bucket = next(damage, bucket)?;
+        }
+        let is_sound = is_sound(id, row.get_ref(1)?, checksum, row.get_ref(3)?);
         damage.altered += u64::from(!is_sound);
-        match buckets.get_mut(&id) {
-            Some(bucket) => {
+        match &mut bucket {
+            Some(bucket) if bucket.id == id => {
                 bucket.found.add(checksum);
                 bucket.is_altered |= !is_sound;
             }
-            None => damage.is_inconsistent = true,
+            _ => damage.is_inconsistent = true,
         }
     }
-    Ok(count)
+    while bucket.is_some() {
+        bucket = next(damage, bucket)?;
+    }
+    damage.is_inconsistent |= buckets != state.buckets;
+    Ok(progress.rows)
+}
+
+/// Reports the progress of a long check.
+struct Progress {
+    rows: u64,
+    promised: u64,
+    reported_at: Instant,
+}
+
+impl Progress {
+    fn new(promised: u64) -> Self {
+        Self { rows: 0, promised, reported_at: Instant::now() }
+    }
+
+    /// Counts a row.
+    fn count(&mut self) {
+        self.rows += 1;
+        if self.rows.is_multiple_of(PROGRESS_ROWS) && self.reported_at.elapsed() >= PROGRESS_EVERY {
+            self.reported_at = Instant::now();
+            let percent = self.rows.saturating_mul(100) / self.promised;
+            tracing::info!(percent, rows = self.rows, "checking the database");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{
     Fault,
-    format::{FORMAT, TABLES},
+    format::{FORMAT, FORMAT_WITHOUT_CHECKSUMS, TABLES},
 };
 use crate::{
     StartError,
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The options of the database.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SqliteOptions {
     /// The maximum size of the database file in bytes. A commit that needs more fails as on
@@ -31,12 +31,20 @@ pub struct SqliteOptions {
     /// Whether to start although acknowledged commits are missing or damaged, which is an
     /// error otherwise. The loss is logged, and a damaged file is kept under another name.
     pub accepts_loss: bool,
+    /// The size in bytes up to which all of a database is verified before it is served. Of a
+    /// larger one, the records of its buckets are; the rows of a bucket are verified when it is
+    /// first opened, and the rest meanwhile by a thread that leaves most of its time to others.
+    pub verified_first_bytes_max: u64,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self { bytes_max: None, accepts_loss: false, verified_first_bytes_max: 256 << 20 }
+    }
 }
 
 /// The value of `PRAGMA application_id`: "sctx".
 const APPLICATION: u32 = 0x7363_7478;
-/// The format before checksums. It is upgraded to the present one.
-pub(super) const FORMAT_WITHOUT_CHECKSUMS: u32 = 1;
 const PAGE_BYTES: u32 = 4096;
 /// The page cache of each connection in KiB, negative as `PRAGMA cache_size` expects it.
 /// The system has a cache besides. A reader's holds what a search among 10,000 memories reads.
@@ -119,7 +127,7 @@ pub(super) fn fill_unfinished(
         connection.execute_batch("BEGIN")?;
         connection.pragma_update(None, "application_id", APPLICATION)?;
         connection.pragma_update(None, "user_version", FORMAT)?;
-        for (_, table) in TABLES {
+        for (.., table) in TABLES {
             connection.execute_batch(table)?;
         }
         fill(&connection)?;

@@ -6,6 +6,9 @@
 //! commits. So altered data is detected when it is read; missing data, or data of another
 //! moment, when everything is verified (`check`). Invariant: a transaction that changes a
 //! row also updates its bucket's record and `state`.
+//!
+//! The table `expiry` is an index of when to look at which bucket. It has no checksums:
+//! without it nothing is served that should not be.
 
 use std::fmt;
 
@@ -17,12 +20,19 @@ use crate::StartError;
 
 /// The value of `PRAGMA user_version`: the format of the tables below. A newer one is
 /// rejected, an older one is upgraded.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
+/// The format before checksums. It is upgraded by building another file.
+pub(super) const FORMAT_WITHOUT_CHECKSUMS: u32 = 1;
+/// The format before the table `expiry`. It is upgraded in its file.
+pub(super) const FORMAT_WITHOUT_EXPIRY: u32 = 2;
 
+/// The tables and the index, each with the first format that has it.
+///
 /// A bucket without rows keeps its record, so that its revision never goes back. The
 /// checksum of a row comes before its value, so that it can be read without the value.
-pub(super) const TABLES: &[(&str, &str)] = &[
+pub(super) const TABLES: &[(u32, &str, &str)] = &[
     (
+        1,
         "bucket",
         "CREATE TABLE bucket(
         id INTEGER PRIMARY KEY,
@@ -34,6 +44,7 @@ pub(super) const TABLES: &[(&str, &str)] = &[
     ) STRICT",
     ),
     (
+        1,
         "row",
         "CREATE TABLE row(
         bucket INTEGER NOT NULL,
@@ -44,6 +55,7 @@ pub(super) const TABLES: &[(&str, &str)] = &[
     ) STRICT, WITHOUT ROWID",
     ),
     (
+        2,
         "state",
         "CREATE TABLE state(
         line INTEGER PRIMARY KEY CHECK (line = 1),
@@ -54,6 +66,15 @@ pub(super) const TABLES: &[(&str, &str)] = &[
         checksum INTEGER NOT NULL
     ) STRICT",
     ),
+    (
+        3,
+        "expiry",
+        "CREATE TABLE expiry(
+        bucket INTEGER PRIMARY KEY,
+        at INTEGER NOT NULL
+    ) STRICT",
+    ),
+    (3, "expiry_in_order", "CREATE INDEX expiry_in_order ON expiry(at)"),
 ];
 
 /// A database's identity, unique from its creation on.
@@ -86,6 +107,11 @@ fn checksum(name: &[u8], numbers: &[i64]) -> i64 {
 pub(super) fn row_checksum(bucket: i64, name: &str, value: &[u8]) -> i64 {
     let name = XxHash3_64::oneshot_with_seed(bucket.cast_unsigned(), name.as_bytes());
     XxHash3_64::oneshot_with_seed(name, value).cast_signed()
+}
+
+/// Returns the checksum of the name of the bucket with the id `bucket`.
+pub(super) fn name_checksum(bucket: i64, name: &str) -> i64 {
+    checksum(name.as_bytes(), &[bucket])
 }
 
 /// A count and a sum of checksums, independent of their order.
@@ -149,12 +175,15 @@ impl BucketRecord {
         connection.prepare_cached(INSERT)?.execute(values).map(drop)
     }
 
-    pub(super) fn update(&self, connection: &Connection, name: &str) -> rusqlite::Result<()> {
+    pub(super) fn update(&self, connection: &Connection, name: &str) -> Result<(), Fault> {
         const UPDATE: &str = "UPDATE bucket SET revision = ?2, row_count = ?3, row_sum = ?4, \
              checksum = ?5 WHERE id = ?1";
         let Self { id, revision, rows } = self;
         let values = params![id, revision, rows.count, rows.sum, self.checksum(name)];
-        connection.prepare_cached(UPDATE)?.execute(values).map(drop)
+        match connection.prepare_cached(UPDATE)?.execute(values)? {
+            1 => Ok(()),
+            _ => Err(Fault::bucket_record(name)),
+        }
     }
 }
 

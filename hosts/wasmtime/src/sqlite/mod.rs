@@ -1,10 +1,11 @@
 //! The durable [`Kv`]: one `SQLite` database per data folder.
 //!
 //! `start` decides whether a database may be served. `file` handles the file itself,
-//! `format` its tables, `check` verifies all of them, `mark` stores the last acknowledged
-//! commit beside it, and `rebuild` writes a new file from an old one. `read` serves
-//! snapshots, many at a time. `write` is the only thread that commits. `health` records
-//! whether the storage works. The meaning of rows is the core's.
+//! `format` its tables, `check` verifies them, `mark` stores the last acknowledged commit
+//! beside it, and `rebuild` upgrades it or writes a new file from it. `read` serves
+//! snapshots, many at a time. `write` is the only thread that commits. `verify` verifies what
+//! was not before the start. `expiry` finds the buckets in which something expires. `health`
+//! records whether the storage works. The meaning of rows is the core's.
 //!
 //! # Invariants
 //!
@@ -13,10 +14,12 @@
 //! - One thread writes. A transaction holds as many of the waiting commits as fit, so that
 //!   one sync of the disk serves many commits.
 //! - Acknowledged data is read as it was written, or the read fails: altered data fails its
-//!   read, missing data fails the start (`docs/decisions/0013`).
+//!   read, missing data fails the start or the first read of its bucket
+//!   (`docs/decisions/0013`, `0063`).
 //! - No reader holds a connection while it waits for the disk's sync.
 
 mod check;
+mod expiry;
 mod file;
 mod format;
 mod health;
@@ -27,24 +30,33 @@ mod reserve;
 mod start;
 #[cfg(test)]
 mod tests;
+mod verify;
 mod write;
 
 use std::{path::Path, sync::Arc};
 
-use shared_context_core::port::{Change, CommitError, Kv, KvError, Revision};
+use shared_context_core::{
+    port::{Change, CommitError, Kv, KvError, Revision},
+    time::Timestamp,
+};
 
-pub(crate) use self::write::QUEUE_MAX;
+pub(crate) use self::{
+    expiry::{DueBucket, NextExpiry},
+    write::QUEUE_MAX,
+};
 pub use self::{
     file::SqliteOptions,
     read::SqliteBucket,
     start::{Contents, Examined},
+    verify::Verification,
 };
 use self::{
     format::DatabaseId,
     health::Health,
     read::Readers,
     reserve::Reserve,
-    write::{Commit, Writer},
+    verify::{VerifiedBuckets, Verifier},
+    write::{Commit, Work, Writer},
 };
 use crate::{
     StartError,
@@ -68,6 +80,8 @@ struct Shared {
     writer: Writer,
     health: Arc<Health>,
     database: DatabaseId,
+    verified: VerifiedBuckets,
+    verifier: Verifier,
 }
 
 impl SqliteKv {
@@ -84,10 +98,19 @@ impl SqliteKv {
         let reserve = Reserve::find(folder.join(RESERVE_FILE));
         let opened = start::open(folder, options)?;
         let (path, database) = (opened.path.clone(), opened.mark.database());
+        let is_verified = opened.is_verified;
+        let verified = VerifiedBuckets::new(is_verified);
         let health = Arc::new(Health::new(&path)?);
         let writer = Writer::start(opened, reserve, options.clone(), Arc::clone(&health), lock)?;
         let readers = Readers::new(path, Arc::clone(&health));
-        Ok(Self { shared: Arc::new(Shared { readers, writer, health, database }) })
+        let verifier = Verifier::default();
+        let shared = Arc::new(Shared { readers, writer, health, database, verified, verifier });
+        if is_verified {
+            verify::forget(folder);
+        } else {
+            verify::start(&shared, folder)?;
+        }
+        Ok(Self { shared })
     }
 
     /// Returns the identity of the database: 32 hexadecimal digits, unique to it. A copy
@@ -124,10 +147,36 @@ impl SqliteKv {
         bucket: &str,
         expected: Revision,
         changes: Vec<Change>,
+        next_expiry: NextExpiry,
         done: impl FnMut(Result<Revision, CommitError>) + Send + 'static,
     ) {
-        let bucket = bucket.to_owned();
-        self.shared.writer.submit(Commit { bucket, expected, changes, done: Box::new(done) });
+        let (bucket, done) = (bucket.to_owned(), Box::new(done));
+        let work = Work::Changes(expected, changes);
+        self.shared.writer.submit(Commit { bucket, work, next_expiry, done });
+    }
+
+    /// Queues a correction of the next expiry of a bucket, which is no commit: nobody learns of
+    /// it. When it is stored, the writing thread calls `done`, as for [`SqliteKv::submit`].
+    pub(crate) fn expect(
+        &self,
+        bucket: &str,
+        next: Option<Timestamp>,
+        done: impl FnMut(Result<Revision, CommitError>) + Send + 'static,
+    ) {
+        let (bucket, done) = (bucket.to_owned(), Box::new(done));
+        let next_expiry = NextExpiry::Known(next);
+        self.shared.writer.submit(Commit { bucket, work: Work::None, next_expiry, done });
+    }
+
+    /// Returns at most `limit` buckets in which something expires by `now`, or may, the earliest
+    /// first.
+    pub(crate) fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<DueBucket>, KvError> {
+        self.shared.readers.read("find what expires", |it| Ok(expiry::due(it, now, limit)?))
+    }
+
+    /// Returns the first instant at which something expires.
+    pub(crate) fn first_expiry(&self) -> Result<Option<Timestamp>, KvError> {
+        self.shared.readers.read("find what expires", |it| Ok(expiry::first(it)?))
     }
 
     /// Returns at most `limit` names of buckets that hold rows, those after `after`, in
@@ -144,6 +193,7 @@ impl SqliteKv {
     /// Later calls fail.
     pub fn close(&self) {
         self.shared.readers.close();
+        self.shared.verifier.close();
         self.shared.writer.close();
     }
 }
@@ -168,6 +218,11 @@ impl Fault {
     /// Creates the fault of a damaged bucket record.
     fn bucket_record(bucket: &str) -> Self {
         Self::Damaged(format!("the line of the bucket {bucket:?}"))
+    }
+
+    /// Creates the fault of a bucket of which rows are altered or missing.
+    fn rows(bucket: &str) -> Self {
+        Self::Damaged(format!("a row of the bucket {bucket:?}, or all that it should hold,"))
     }
 
     /// Creates the fault of a damaged row.

@@ -15,7 +15,7 @@ use rusqlite::{Connection, params};
 use shared_context_core::port::{Bucket, Change, CommitError, KvError, ReadError, Revision, Row};
 
 use super::{
-    Fault, SqliteKv, failed, file,
+    Fault, NextExpiry, SqliteKv, failed, file,
     format::{BucketRecord, row_checksum},
     health::Health,
 };
@@ -45,8 +45,7 @@ impl Readers {
     pub(super) fn names(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, KvError> {
         const NAMES: &str = "SELECT id, revision, row_count, row_sum, checksum, name FROM bucket \
              WHERE name >= ?1 AND row_count > 0 ORDER BY name LIMIT ?2";
-        let connection = self.take()?;
-        let read = || -> Result<Vec<String>, Fault> {
+        self.read("list the buckets", |connection| {
             let mut find = connection.prepare_cached(NAMES)?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let from = after.map(next).unwrap_or_default();
@@ -58,10 +57,19 @@ impl Readers {
                 names.push(name);
             }
             Ok(names)
-        };
-        let names = read().map_err(|it| self.failed("list the buckets", &it))?;
+        })
+    }
+
+    /// Reads with a connection, outside of any transaction. `doing` is for the error.
+    pub(super) fn read<T>(
+        &self,
+        doing: &str,
+        read: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, KvError> {
+        let connection = self.take()?;
+        let seen = read(&connection).map_err(|it| self.failed(doing, &it))?;
         self.put(connection);
-        Ok(names)
+        Ok(seen)
     }
 
     /// Closes the idle connections. Those in use are closed when they are returned.
@@ -71,7 +79,7 @@ impl Readers {
         idle.connections.clear();
     }
 
-    fn take(&self) -> Result<Connection, KvError> {
+    pub(super) fn take(&self) -> Result<Connection, KvError> {
         {
             let mut idle = self.idle();
             if idle.is_closed {
@@ -87,12 +95,12 @@ impl Readers {
         connect().map_err(|it| self.failed("open the database", &it))
     }
 
-    fn failed(&self, doing: &str, fault: &Fault) -> KvError {
+    pub(super) fn failed(&self, doing: &str, fault: &Fault) -> KvError {
         self.health.note_damage(fault);
         failed(doing, &self.path, fault)
     }
 
-    fn put(&self, connection: Connection) {
+    pub(super) fn put(&self, connection: Connection) {
         let mut idle = self.idle();
         if !idle.is_closed && idle.connections.len() < self.idle_max {
             idle.connections.push(connection);
@@ -131,7 +139,11 @@ impl SqliteBucket {
         let connection = kv.shared.readers.take()?;
         let begin = || -> Result<Option<BucketRecord>, Fault> {
             connection.prepare_cached("BEGIN")?.execute([])?;
-            BucketRecord::find(&connection, name)
+            let found = BucketRecord::find(&connection, name)?;
+            if let Some(record) = &found {
+                kv.shared.verified.verify(&connection, name, record)?;
+            }
+            Ok(found)
         };
         let found = begin().map_err(|it| kv.shared.readers.failed("open a bucket", &it))?;
         let (revision, rows) = if let Some(record) = found {
@@ -255,7 +267,8 @@ impl Bucket for SqliteBucket {
         self.spend();
         let (done, outcome) = mpsc::sync_channel(1);
         // Only the first outcome is reported to the waiting caller.
-        self.kv.submit(&self.name, expected, changes, move |it| drop(done.try_send(it)));
+        let done = move |it| drop(done.try_send(it));
+        self.kv.submit(&self.name, expected, changes, NextExpiry::Unknown, done);
         outcome.recv().unwrap_or_else(|_| {
             Err(CommitError::Failed(KvError("the storage is closed".to_owned())))
         })

@@ -1,8 +1,9 @@
-//! Builds a new database file from an existing one: from an older format, or without
-//! damaged buckets.
+//! Upgrades a database: adds a table to it, or builds a new file from it. A new file is also
+//! built to leave out damaged buckets.
 //!
-//! `start` decides when. Invariant: the new file is complete and synced before it replaces
-//! the old one; a crash at any moment leaves one or the other.
+//! `start` decides when. Invariants: a table is added in one transaction, and a new file is
+//! complete and synced before it replaces the old one; a crash at any moment leaves the old
+//! database or the new one.
 
 use std::{
     collections::BTreeSet,
@@ -11,12 +12,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::{
-    Fault,
+    Fault, expiry,
     file::{self, SqliteOptions},
-    format::{BucketRecord, DatabaseId, State, Tally, row_checksum},
+    format::{
+        BucketRecord, DatabaseId, FORMAT, FORMAT_WITHOUT_EXPIRY, State, TABLES, Tally, row_checksum,
+    },
 };
 use crate::{StartError, folder::DATABASE_FILE};
 
@@ -41,6 +44,17 @@ pub(super) fn upgrade(folder: &Path, path: &Path) -> Result<(), StartError> {
     };
     let unfinished = file::inspect(path, fill).map_err(|it| not_opened(&it))??;
     file::finish(folder, &unfinished, path)
+}
+
+/// Upgrades a database of format 2: adds the table `expiry`, in which all buckets are due.
+pub(super) fn add_expiry(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for (.., sql) in TABLES.iter().filter(|(since, ..)| *since > FORMAT_WITHOUT_EXPIRY) {
+        transaction.execute_batch(sql)?;
+    }
+    expiry::forget_all(&transaction)?;
+    transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.commit()
 }
 
 /// Builds a database without the rows of the buckets `lost`. Keeps the damaged one under
@@ -117,5 +131,6 @@ fn copy(
         record.insert(new, &name)?;
         state.buckets.add(record.checksum(&name));
     }
+    expiry::forget_all(new)?;
     Ok(state.insert(new)?)
 }

@@ -1,8 +1,9 @@
 //! The start of a database: verifies it, compares it with its mark, and upgrades it if its
 //! format is older.
 //!
-//! Invariant: if anything acknowledged is missing or altered, nothing is changed and
-//! nothing is served until the operator accepts the loss.
+//! Of a large database only the records of its buckets are verified here, and the rows later
+//! (`verify`). Invariant: if anything acknowledged is found missing or altered, nothing is
+//! changed and nothing is served until the operator accepts the loss.
 
 use std::{
     fs,
@@ -13,10 +14,11 @@ use rusqlite::Connection;
 
 use super::{
     check::{self, CheckError, Summary},
-    file::{self, FORMAT_WITHOUT_CHECKSUMS, SqliteOptions},
-    format::{DatabaseId, State},
+    file::{self, SqliteOptions},
+    format::{DatabaseId, FORMAT, FORMAT_WITHOUT_CHECKSUMS, FORMAT_WITHOUT_EXPIRY, State},
     mark::{self, FoundMark, Mark, Position},
     rebuild,
+    verify::Verification,
 };
 use crate::{
     StartError,
@@ -33,6 +35,8 @@ pub(super) struct OpenDatabase {
     /// The connection that writes.
     pub(super) connection: Connection,
     pub(super) mark: Mark,
+    /// True if all rows were verified.
+    pub(super) is_verified: bool,
 }
 
 /// The result of [`SqliteKv::examine`](super::SqliteKv::examine) for an undamaged database.
@@ -82,8 +86,9 @@ pub(super) fn examine(folder: &Path) -> Result<Option<Examined>, StartError> {
         start.inspect(check::pages)?.map_err(|it| file::damaged(&start.path, &it.to_string()))?;
         return Ok(Some(Examined { format, contents: None }));
     }
-    let Summary { state, rows } =
-        start.inspect(check::whole)?.map_err(|it| start.rejection(&start.damage_loss(&it)))?;
+    let Summary { state, rows } = start
+        .inspect(|it| check::whole(it, format))?
+        .map_err(|it| start.rejection(&start.damage_loss(&it)))?;
     start.compare(&state).map_err(|it| start.rejection(&it))?;
     let number = |it: i64| u64::try_from(it).unwrap_or_default();
     let (commits, buckets) = (number(state.commits), number(state.buckets.count));
@@ -122,41 +127,62 @@ impl Start<'_> {
                      before is void, mint new ones"
                 );
             }
-            return Ok(self.open_database(connection, mark));
+            return Ok(self.open_database(connection, mark, true));
         }
-        if file::check(&self.path)? == FORMAT_WITHOUT_CHECKSUMS {
+        let format = file::check(&self.path)?;
+        if format == FORMAT_WITHOUT_CHECKSUMS {
             return self.upgrade();
         }
-        let bytes = fs::metadata(&self.path).map_or(0, |it| it.len());
-        if bytes >= LARGE_BYTES {
-            tracing::info!(
-                database = %self.path.display(), mib = bytes >> 20,
-                "all of the database is looked at before it is served",
-            );
-        }
-        let state = match self.inspect(check::whole)? {
-            Ok(Summary { state, .. }) => state,
+        let is_verified = self.is_verified_first();
+        let state = self.inspect(|connection| {
+            if is_verified {
+                check::whole(connection, format).map(|it| it.state)
+            } else {
+                check::records(connection, format)
+            }
+        })?;
+        let state = match state {
+            Ok(state) => state,
             Err(damage) => {
                 let lost = self.accept(self.damage_loss(&damage))?;
                 return self.salvage(&lost);
             }
         };
-        match self.compare(&state) {
-            Ok(()) => {
-                let connection = self.connect()?;
-                let mark = match self.mark {
-                    FoundMark::Valid(position) if position.id == state.id => {
-                        Mark::open_existing(self.folder, state.position())?
-                    }
-                    _ => Mark::create(self.folder, state.position())?,
-                };
-                Ok(self.open_database(connection, mark))
-            }
-            Err(loss) => {
-                let lost = self.accept(loss)?;
-                self.open_with_loss(state, &lost)
-            }
+        let lost = self.compare(&state).err().map(|loss| self.accept(loss)).transpose()?;
+        let mut connection = self.connect()?;
+        if format == FORMAT_WITHOUT_EXPIRY {
+            tracing::info!(database = %self.path.display(), "bringing it to the present format");
+            rebuild::add_expiry(&mut connection).map_err(|it| file::not_opened(&self.path, &it))?;
         }
+        if let Some(lost) = lost {
+            return self.open_with_loss(connection, state, &lost, is_verified);
+        }
+        let mark = match self.mark {
+            FoundMark::Valid(position) if position.id == state.id => {
+                Mark::open_existing(self.folder, state.position())?
+            }
+            _ => Mark::create(self.folder, state.position())?,
+        };
+        Ok(self.open_database(connection, mark, is_verified))
+    }
+
+    /// Returns true if all of the database is verified before it is served: if it is not large,
+    /// if a part of it may be given up, or if an earlier server found a damaged part.
+    fn is_verified_first(&self) -> bool {
+        let bytes = fs::metadata(&self.path).map_or(0, |it| it.len());
+        let is_first = bytes <= self.options.verified_first_bytes_max
+            || self.options.accepts_loss
+            || Verification::read(self.folder).is_some_and(|it| it.has_found_damage);
+        if bytes >= LARGE_BYTES {
+            let what = if is_first {
+                "all of the database is verified before it is served"
+            } else {
+                "the database is large: a session is verified when it is first used, and the \
+                 others meanwhile"
+            };
+            tracing::info!(database = %self.path.display(), mib = bytes >> 20, "{what}");
+        }
+        is_first
     }
 
     /// Returns true if there is a database. A log without its database is an error: it is
@@ -292,18 +318,24 @@ impl Start<'_> {
 
     /// Opens a database that was just built.
     fn open_rebuilt(self) -> Result<OpenDatabase, StartError> {
-        let Summary { state, .. } =
-            self.inspect(check::whole)?.map_err(|it| file::damaged(&self.path, &it.to_string()))?;
+        let Summary { state, .. } = self
+            .inspect(|it| check::whole(it, FORMAT))?
+            .map_err(|it| file::damaged(&self.path, &it.to_string()))?;
         let mark = Mark::create(self.folder, state.position())?;
         let connection = self.connect()?;
-        Ok(self.open_database(connection, mark))
+        Ok(self.open_database(connection, mark, true))
     }
 
     /// Opens a database that lacks commits. Its history differs from here on, so it becomes
     /// another database.
-    fn open_with_loss(self, mut state: State, lost: &str) -> Result<OpenDatabase, StartError> {
+    fn open_with_loss(
+        self,
+        connection: Connection,
+        mut state: State,
+        lost: &str,
+        is_verified: bool,
+    ) -> Result<OpenDatabase, StartError> {
         state.id = DatabaseId::new()?;
-        let connection = self.connect()?;
         state.update(&connection).map_err(|it| file::not_opened(&self.path, &it))?;
         let mark = Mark::create(self.folder, state.position())?;
         tracing::warn!(
@@ -312,7 +344,7 @@ impl Start<'_> {
             "a loss was accepted: begun with the commits that are there, as a new history; \
              every credential from before is void, mint new ones",
         );
-        Ok(self.open_database(connection, mark))
+        Ok(self.open_database(connection, mark, is_verified))
     }
 
     fn connect(&self) -> Result<Connection, StartError> {
@@ -320,8 +352,8 @@ impl Start<'_> {
             .map_err(|it| file::not_opened(&self.path, &it))
     }
 
-    fn open_database(self, connection: Connection, mark: Mark) -> OpenDatabase {
-        OpenDatabase { path: self.path, connection, mark }
+    fn open_database(self, connection: Connection, mark: Mark, is_verified: bool) -> OpenDatabase {
+        OpenDatabase { path: self.path, connection, mark, is_verified }
     }
 }
 

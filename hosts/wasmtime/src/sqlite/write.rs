@@ -28,7 +28,9 @@ use shared_context_core::{
 };
 
 use super::{
-    Fault, failed,
+    Fault,
+    expiry::{self, NextExpiry},
+    failed,
     file::{self, SqliteOptions},
     format::{BucketRecord, State, Tally, row_checksum},
     health::Health,
@@ -65,9 +67,18 @@ const FREEING_BYTES_MAX: usize = 32 << 10;
 /// Changes to one bucket, and the callback for their outcome.
 pub(super) struct Commit {
     pub(super) bucket: String,
-    pub(super) expected: Revision,
-    pub(super) changes: Vec<Change>,
+    pub(super) work: Work,
+    /// Stored with them.
+    pub(super) next_expiry: NextExpiry,
     pub(super) done: Callback,
+}
+
+/// What to do with the rows of a bucket.
+pub(super) enum Work {
+    /// Apply changes at this revision, which raises it.
+    Changes(Revision, Vec<Change>),
+    /// Nothing: only the next expiry is stored.
+    None,
 }
 
 /// The callback for the outcome of a commit. It is called again if that was in doubt and
@@ -97,7 +108,7 @@ impl Writer {
         lock: Lock,
     ) -> Result<Self, StartError> {
         let (queue, commits) = mpsc::sync_channel(QUEUE_MAX);
-        let OpenDatabase { path, connection, mark } = opened;
+        let OpenDatabase { path, connection, mark, .. } = opened;
         reserve.set_aside();
         let connection = Some(connection);
         let checkpoint_at = LOG_PAGES;
@@ -472,8 +483,14 @@ fn write(connection: &Connection, state: &State) -> rusqlite::Result<()> {
 /// Applies one commit in the transaction of `connection`, and updates `state`. A conflict
 /// changes nothing.
 fn apply(connection: &Connection, commit: &Commit, state: &mut State) -> Result<Outcome, Fault> {
-    let Commit { bucket, expected, changes, .. } = commit;
+    let Commit { bucket, work, next_expiry, .. } = commit;
     let before = BucketRecord::find(connection, bucket)?;
+    let Work::Changes(expected, changes) = work else {
+        if let Some(before) = before {
+            expiry::set(connection, before.id, *next_expiry)?;
+        }
+        return Ok(Ok(Revision::default()));
+    };
     let revision = before.map_or(0, |it| it.revision);
     let Some(next) = revision.checked_add(1).filter(|_| u64::try_from(revision) == Ok(expected.0))
     else {
@@ -485,6 +502,7 @@ fn apply(connection: &Connection, commit: &Commit, state: &mut State) -> Result<
     for change in changes {
         change_rows(connection, &mut record, change)?;
     }
+    expiry::set(connection, id, *next_expiry)?;
     if let Some(before) = before {
         record.update(connection, bucket)?;
         state.buckets.remove(before.checksum(bucket));
@@ -555,7 +573,7 @@ impl Commit {
     /// Returns true if the commit frees space: it removes rows and writes little.
     fn frees_space(&self) -> bool {
         let removes = |it: &Change| matches!(it, Change::Delete(_) | Change::DeletePrefix(_));
-        self.changes.iter().any(removes) && self.bytes() <= FREEING_BYTES_MAX
+        self.changes().iter().any(removes) && self.bytes() <= FREEING_BYTES_MAX
     }
 
     fn bytes(&self) -> usize {
@@ -563,15 +581,19 @@ impl Commit {
             Change::Put(row, value) => row.len() + value.len(),
             Change::Delete(row) | Change::DeletePrefix(row) => row.len(),
         };
-        self.changes.iter().map(bytes).sum()
+        self.changes().iter().map(bytes).sum()
+    }
+
+    fn changes(&self) -> &[Change] {
+        match &self.work {
+            Work::Changes(_, changes) => changes,
+            Work::None => &[],
+        }
     }
 }
 
 impl fmt::Debug for Commit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Commit")
-            .field("bucket", &self.bucket)
-            .field("expected", &self.expected)
-            .finish_non_exhaustive()
+        f.debug_struct("Commit").field("bucket", &self.bucket).finish_non_exhaustive()
     }
 }

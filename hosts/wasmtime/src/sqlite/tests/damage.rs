@@ -95,9 +95,9 @@ fn the_database_of_another_program_is_rejected() {
 fn a_database_of_a_newer_format_is_rejected() {
     let folder = filled();
     let newer = Connection::open(folder.path().join(DATABASE)).unwrap();
-    newer.pragma_update(None, "user_version", 3).unwrap();
+    newer.pragma_update(None, "user_version", 4).unwrap();
     drop(newer);
-    assert_rejected(folder.path(), &[DATABASE, "format 3", "start the version that wrote it"]);
+    assert_rejected(folder.path(), &[DATABASE, "format 4", "start the version that wrote it"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use shared_context_core::port::{Bucket, Change, CommitError, Kv, Revision};
 use tempfile::tempdir;
 
 use super::{commit, open, put, rows};
-use crate::sqlite::{SqliteKv, SqliteOptions};
+use crate::sqlite::{NextExpiry, SqliteKv, SqliteOptions};
 
 #[test]
 fn commits_survive_a_restart() {
@@ -128,7 +128,8 @@ fn in_one_transaction(
         .iter()
         .map(|bucket| {
             let (done, outcome) = mpsc::channel();
-            kv.submit(bucket, Revision(0), vec![put("x", "1")], move |it| {
+            let changes = vec![put("x", "1")];
+            kv.submit(bucket, Revision(0), changes, NextExpiry::Unknown, move |it| {
                 done.send(it).unwrap();
             });
             outcome

@@ -15,7 +15,7 @@ use super::{
 use crate::sqlite::{Contents, SqliteKv, SqliteOptions};
 
 /// Creates a folder with two buckets of two rows, and closes it.
-fn two_buckets() -> TempDir {
+pub(super) fn two_buckets() -> TempDir {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
     for bucket in ["session/a", "session/b"] {
@@ -26,7 +26,7 @@ fn two_buckets() -> TempDir {
 }
 
 /// Alters the only occurrence of `text` in the database file.
-fn alter(folder: &Path, text: &str) {
+pub(super) fn alter(folder: &Path, text: &str) {
     let path = folder.join(DATABASE);
     let mut bytes = fs::read(&path).unwrap();
     let places: Vec<_> =
@@ -36,11 +36,11 @@ fn alter(folder: &Path, text: &str) {
     fs::write(&path, bytes).unwrap();
 }
 
-fn accepting() -> SqliteOptions {
+pub(super) fn accepting() -> SqliteOptions {
     SqliteOptions { accepts_loss: true, ..SqliteOptions::default() }
 }
 
-fn rejection(folder: &Path) -> String {
+pub(super) fn rejection(folder: &Path) -> String {
     let before = Image::of(folder);
     let rejection = SqliteKv::open(folder, &SqliteOptions::default()).unwrap_err().to_string();
     assert!(Image::of(folder) == before, "rejected, but changed: {rejection}");
@@ -223,7 +223,7 @@ fn examining_summarizes_and_changes_nothing() {
     let (before, count) = (Image::of(folder.path()), files());
     let examined = SqliteKv::examine(folder.path()).unwrap().unwrap();
     let contents = Contents { commits: 2, buckets: 2, rows: 4 };
-    assert_eq!((examined.format, examined.contents), (2, Some(contents)));
+    assert_eq!((examined.format, examined.contents), (3, Some(contents)));
     assert!(Image::of(folder.path()) == before);
     assert_eq!(files(), count);
     // It works while a server has the database open, too.
@@ -278,7 +278,7 @@ fn a_database_of_format_1_is_upgraded_completely() {
         drop(kv);
         assert_eq!(plain_rows(folder.path()), before);
         let examined = SqliteKv::examine(folder.path()).unwrap().unwrap();
-        assert_eq!(examined.format, 2);
+        assert_eq!(examined.format, 3);
         open(folder.path());
     }
 }

@@ -5,7 +5,9 @@ mod contract;
 mod crashes;
 mod damage;
 mod durable;
+mod expiry;
 mod images;
+mod large;
 mod loss;
 mod recording;
 

@@ -10,7 +10,7 @@ use shared_context_core::port::{Bucket, Change, CommitError, Kv, Revision};
 use tempfile::{TempDir, tempdir, tempdir_in};
 
 use super::{open, put};
-use crate::sqlite::{SqliteKv, SqliteOptions};
+use crate::sqlite::{NextExpiry, SqliteKv, SqliteOptions};
 
 pub(super) const DATABASE: &str = "shared-context.db";
 pub(super) const LOG: &str = "shared-context.db-wal";
@@ -161,6 +161,47 @@ impl Recording {
     #[track_caller]
     pub(super) fn check_folder(&self, folder: &Path, acknowledged: usize, what: &str) -> Outcome {
         let before = Image::of(folder);
+        let is_whole = |it: &Outcome| matches!(it, Outcome::Whole(_));
+        let outcome = self.check_small(folder, &before, acknowledged, what);
+        self.check_large(&before, acknowledged, is_whole(&outcome), what);
+        outcome
+    }
+
+    /// Opens `image` as a large database, whose rows are verified while it is served. Asserts
+    /// that each bucket it opens has the contents after one and the same commit, and that it
+    /// opens all of them if the image `is_whole`.
+    #[track_caller]
+    fn check_large(&self, image: &Image, acknowledged: usize, is_whole: bool, what: &str) {
+        let folder = scratch();
+        image.write(folder.path());
+        let options = SqliteOptions { verified_first_bytes_max: 0, ..SqliteOptions::default() };
+        let kv = match SqliteKv::open(folder.path(), &options) {
+            Ok(kv) => kv,
+            Err(error) => return assert!(!is_whole, "{what}: {error}"),
+        };
+        let served: Contents =
+            self.names().filter_map(|it| Some((it.clone(), read(&kv, it)?))).collect();
+        assert!(!is_whole || served.len() == self.names().count(), "{what}: {served:?}");
+        let nothing = Default::default();
+        let mut moments = self.contents.iter().skip(acknowledged);
+        let is_served = moments
+            .any(|it| served.iter().all(|(name, found)| it.get(name).unwrap_or(&nothing) == found));
+        assert!(is_served, "SERVED SHORT: {what}");
+    }
+
+    /// Returns the names of all buckets that the run ever wrote.
+    fn names(&self) -> impl Iterator<Item = &String> {
+        self.contents.last().unwrap().keys()
+    }
+
+    #[track_caller]
+    fn check_small(
+        &self,
+        folder: &Path,
+        before: &Image,
+        acknowledged: usize,
+        what: &str,
+    ) -> Outcome {
         match SqliteKv::open(folder, &SqliteOptions::default()) {
             Ok(kv) => {
                 let found = contents(&kv, self);
@@ -178,7 +219,7 @@ impl Recording {
                 );
                 let advises = ["estore", "start the version that wrote it"];
                 assert!(advises.iter().any(|it| message.contains(it)), "{what}: {message}");
-                assert!(Image::of(folder) == before, "{what}: rejected, but changed: {message}");
+                assert!(Image::of(folder) == *before, "{what}: rejected, but changed: {message}");
                 Outcome::Rejected(message)
             }
         }
@@ -188,16 +229,22 @@ impl Recording {
 /// Returns the contents of `kv`, including all buckets that the run ever wrote.
 fn contents(kv: &SqliteKv, recording: &Recording) -> Contents {
     let mut names = kv.names(None, usize::MAX).unwrap();
-    names.extend(recording.contents.last().unwrap().keys().cloned());
+    names.extend(recording.names().cloned());
     let read = |name: String| {
-        let bucket = kv.open(&name).unwrap();
-        let rows = bucket.scan("", None, u32::MAX).unwrap();
-        for (row, value) in rows.iter().take(3) {
-            assert_eq!(bucket.get(row).unwrap().as_ref(), Some(value));
-        }
-        (name, (bucket.revision().0, rows.into_iter().collect()))
+        let found = read(kv, &name).unwrap();
+        (name, found)
     };
     names.into_iter().map(read).filter(|(_, (revision, _))| *revision > 0).collect()
+}
+
+/// Returns the revision and the rows of a bucket, or `None` if they cannot be read.
+fn read(kv: &SqliteKv, name: &str) -> Option<(u64, BTreeMap<String, Vec<u8>>)> {
+    let bucket = kv.open(name).ok()?;
+    let rows = bucket.scan("", None, u32::MAX).ok()?;
+    for (row, value) in rows.iter().take(3) {
+        assert_eq!(bucket.get(row).unwrap().as_ref(), Some(value));
+    }
+    Some((bucket.revision().0, rows.into_iter().collect()))
 }
 
 /// Makes one to four commits to different buckets, which may share a transaction, and one
@@ -211,7 +258,9 @@ fn transact(kv: &SqliteKv, contents: &mut Vec<Contents>, rng: &mut Rng) {
         let (revision, rows) = now.entry(name.clone()).or_default();
         let changes = changes(rng);
         let (done, outcome) = mpsc::channel();
-        kv.submit(&name, Revision(*revision), changes.clone(), move |it| done.send(it).unwrap());
+        let at = Revision(*revision);
+        let next = NextExpiry::Known(None);
+        kv.submit(&name, at, changes.clone(), next, move |it| done.send(it).unwrap());
         *revision += 1;
         outcomes.push((outcome, Ok(Revision(*revision))));
         for change in changes {
@@ -225,7 +274,9 @@ fn transact(kv: &SqliteKv, contents: &mut Vec<Contents>, rng: &mut Rng) {
     }
     let (done, outcome) = mpsc::channel();
     let late = format!("session/{first:02}");
-    kv.submit(&late, Revision(999), vec![put("x", "late")], move |it| done.send(it).unwrap());
+    let changes = vec![put("x", "late")];
+    let done = move |it| done.send(it).unwrap();
+    kv.submit(&late, Revision(999), changes, NextExpiry::Unknown, done);
     outcomes.push((outcome, Err(CommitError::Conflict)));
     for (outcome, expected) in outcomes {
         assert_eq!(outcome.recv().unwrap(), expected);
