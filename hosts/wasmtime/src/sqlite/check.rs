@@ -15,7 +15,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, types::ValueRef};
 
 use super::{
     Fault,
-    format::{BucketRecord, State, TABLES, Tally, name_checksum, row_checksum},
+    format::{BucketRecord, FORMAT, State, TABLES, Tally, name_checksum, row_checksum},
 };
 
 /// The interval of progress reports.
@@ -28,8 +28,9 @@ const NAMES_MAX: usize = 5;
 /// The summary of an undamaged database.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Summary {
+    /// Its format, also where only the write-ahead log knows it.
+    pub(super) format: u32,
     pub(super) state: State,
-    pub(super) rows: u64,
 }
 
 /// The failure of a check.
@@ -126,9 +127,14 @@ pub(super) fn pages(connection: &Connection) -> Result<(), CheckError> {
     Ok(())
 }
 
-/// Checks that the tables of a database of `format` are as they were made, and that it has none
-/// of a later format.
-fn schema(connection: &Connection, format: u32) -> Result<(), CheckError> {
+/// Checks that the tables are as the format has them, and that there are none of a later one.
+/// Returns the format.
+fn schema(connection: &Connection) -> Result<u32, CheckError> {
+    let format = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if format > FORMAT {
+        let what = format!("its log is of format {format}, which a later version wrote");
+        return Err(CheckError::Damaged(Damage::pages(what)));
+    }
     for (since, name, sql) in TABLES {
         let mut find = connection.prepare("SELECT sql FROM sqlite_schema WHERE name = ?1")?;
         let found: Option<String> = find.query_row([name], |row| row.get(0)).optional()?;
@@ -137,7 +143,7 @@ fn schema(connection: &Connection, format: u32) -> Result<(), CheckError> {
             return Err(CheckError::Damaged(Damage::pages(what)));
         }
     }
-    Ok(())
+    Ok(format)
 }
 
 /// Selects the records of all buckets in the order of their ids: the columns of
@@ -145,10 +151,10 @@ fn schema(connection: &Connection, format: u32) -> Result<(), CheckError> {
 const RECORDS: &str =
     "SELECT id, revision, row_count, row_sum, checksum, name FROM bucket ORDER BY id";
 
-/// Checks the records of all buckets of a database of `format`, and that each is found by its
-/// name, but no row.
-pub(super) fn records(connection: &Connection, format: u32) -> Result<State, CheckError> {
-    schema(connection, format)?;
+/// Checks the records of all buckets of a database that has checksums, and that each is found by
+/// its name, but no row.
+pub(super) fn records(connection: &Connection) -> Result<Summary, CheckError> {
+    let format = schema(connection)?;
     let state = State::read(connection)?;
     let (mut found, mut named) = (Tally::default(), Tally::default());
     let mut damage = Damage::default();
@@ -166,7 +172,7 @@ pub(super) fn records(connection: &Connection, format: u32) -> Result<State, Che
         }
     }
     damage.is_inconsistent |= found != state.buckets || names(connection)? != Some(named);
-    if damage.is_none() { Ok(state) } else { Err(CheckError::Damaged(damage)) }
+    if damage.is_none() { Ok(Summary { format, state }) } else { Err(CheckError::Damaged(damage)) }
 }
 
 /// Sums up the index of the buckets' names. Returns `None` if it is out of order, so that not
@@ -188,14 +194,18 @@ fn names(connection: &Connection) -> rusqlite::Result<Option<Tally>> {
     Ok(Some(found))
 }
 
-/// Checks all of a database of `format`, which has checksums.
-pub(super) fn whole(connection: &Connection, format: u32) -> Result<Summary, CheckError> {
+/// Checks all of a database that has checksums. Also returns the number of rows.
+pub(super) fn whole(connection: &Connection) -> Result<(Summary, u64), CheckError> {
     pages(connection)?;
-    schema(connection, format)?;
+    let format = schema(connection)?;
     let state = State::read(connection)?;
     let mut damage = Damage::default();
     let rows = rows(connection, &state, &mut damage)?;
-    if damage.is_none() { Ok(Summary { state, rows }) } else { Err(CheckError::Damaged(damage)) }
+    if damage.is_none() {
+        Ok((Summary { format, state }, rows))
+    } else {
+        Err(CheckError::Damaged(damage))
+    }
 }
 
 /// Checks the rows of the bucket with this `record`. Returns false if any is altered or missing,

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use super::{
     check::{self, CheckError, Summary},
     file::{self, SqliteOptions},
-    format::{DatabaseId, FORMAT, FORMAT_WITHOUT_CHECKSUMS, FORMAT_WITHOUT_EXPIRY, State},
+    format::{DatabaseId, FORMAT_WITHOUT_CHECKSUMS, FORMAT_WITHOUT_EXPIRY, State},
     mark::{self, FoundMark, Mark, Position},
     rebuild,
     verify::Verification,
@@ -86,9 +86,8 @@ pub(super) fn examine(folder: &Path) -> Result<Option<Examined>, StartError> {
         start.inspect(check::pages)?.map_err(|it| file::damaged(&start.path, &it.to_string()))?;
         return Ok(Some(Examined { format, contents: None }));
     }
-    let Summary { state, rows } = start
-        .inspect(|it| check::whole(it, format))?
-        .map_err(|it| start.rejection(&start.damage_loss(&it)))?;
+    let (Summary { format, state }, rows) =
+        start.inspect(check::whole)?.map_err(|it| start.rejection(&start.damage_loss(&it)))?;
     start.compare(&state).map_err(|it| start.rejection(&it))?;
     let number = |it: i64| u64::try_from(it).unwrap_or_default();
     let (commits, buckets) = (number(state.commits), number(state.buckets.count));
@@ -129,20 +128,19 @@ impl Start<'_> {
             }
             return Ok(self.open_database(connection, mark, true));
         }
-        let format = file::check(&self.path)?;
-        if format == FORMAT_WITHOUT_CHECKSUMS {
+        if file::check(&self.path)? == FORMAT_WITHOUT_CHECKSUMS {
             return self.upgrade();
         }
         let is_verified = self.is_verified_first();
-        let state = self.inspect(|connection| {
+        let summary = self.inspect(|connection| {
             if is_verified {
-                check::whole(connection, format).map(|it| it.state)
+                check::whole(connection).map(|(summary, _)| summary)
             } else {
-                check::records(connection, format)
+                check::records(connection)
             }
         })?;
-        let state = match state {
-            Ok(state) => state,
+        let Summary { format, state } = match summary {
+            Ok(summary) => summary,
             Err(damage) => {
                 let lost = self.accept(self.damage_loss(&damage))?;
                 return self.salvage(&lost);
@@ -318,9 +316,8 @@ impl Start<'_> {
 
     /// Opens a database that was just built.
     fn open_rebuilt(self) -> Result<OpenDatabase, StartError> {
-        let Summary { state, .. } = self
-            .inspect(|it| check::whole(it, FORMAT))?
-            .map_err(|it| file::damaged(&self.path, &it.to_string()))?;
+        let (Summary { state, .. }, _) =
+            self.inspect(check::whole)?.map_err(|it| file::damaged(&self.path, &it.to_string()))?;
         let mark = Mark::create(self.folder, state.position())?;
         let connection = self.connect()?;
         Ok(self.open_database(connection, mark, true))

@@ -7,7 +7,11 @@ use shared_context_core::{
 };
 use tempfile::tempdir;
 
-use super::{commit, open, put, recording::DATABASE, rows};
+use super::{
+    commit, open, put,
+    recording::{DATABASE, Image},
+    rows,
+};
 use crate::sqlite::{DueBucket, NextExpiry, SqliteKv};
 
 fn due(kv: &SqliteKv, now: u64, limit: usize) -> Vec<(String, bool)> {
@@ -111,6 +115,10 @@ fn a_database_of_format_2_is_upgraded_in_its_file() {
     assert_eq!(kv.identity(), identity);
     assert_eq!(due(&kv, 0, 9), [("a".to_owned(), false), ("b".to_owned(), false)]);
     assert_eq!(rows(&kv, "a").len(), 1);
+    // Killed before the log is copied: only the log knows the new format.
+    let killed = tempdir().unwrap();
+    Image::of(folder.path()).write(killed.path());
+    assert_eq!(rows(&open(killed.path()), "a").len(), 1);
     drop(kv);
     assert_eq!(schema(folder.path()), (made, 2));
     let examined = SqliteKv::examine(folder.path()).unwrap().unwrap();
