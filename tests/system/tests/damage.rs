@@ -337,6 +337,45 @@ fn a_database_rolled_back_or_swapped_is_refused() {
     check(folder.path(), "gone", Outcome::Refused, |it| fs::remove_file(database(it)).unwrap());
 }
 
+/// A start once read all of the database first, 6 minutes for 100 GB. A large one is verified while
+/// it is served, and a damaged session is never served in part.
+#[test]
+fn a_damaged_session_of_a_large_database_is_not_served_and_the_others_are() {
+    let folder = left_by(End::Stopped);
+    alter(folder.path(), &value(10, 3)[..9]);
+    let large = ["--verify-first-mib", "0"];
+    let server = Setup::new(folder.path()).arguments(&large).start();
+    let admin = server.admin();
+    for key in ["key_3", "key_0"] {
+        let said = admin.read("session-10", key).refused(503, "STORAGE_UNAVAILABLE");
+        assert!(said.contains("tell the operator"), "{said}");
+    }
+    assert!(server.log().contains("session-10"), "{}", server.log());
+    for session in (0..SESSIONS).filter(|it| *it != 10) {
+        let entry = admin.read(&format!("session-{session}"), "key_2").expect(200);
+        assert_eq!(entry["value"], value(session, 2));
+    }
+    admin.mint("session-8", "orchestrator").write("session-8", "key_9", "x").expect(200);
+    let said = server.stranger().get("/healthz").expect(503);
+    assert!(said["reason"].as_str().unwrap().contains("damaged"), "{said}");
+    // The server verified the others, and says so when it is asked.
+    let verified = || fs::read_to_string(folder.path().join("verification.json"));
+    while !verified().is_ok_and(|it| it.contains(r#""verified": 20"#)) {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let doctor = program::run(["doctor", "--data", folder.path().to_str().unwrap()]);
+    let found = String::from_utf8(doctor.stdout).unwrap();
+    assert!(found.contains("the server found a damaged session"), "{found}");
+    server.stop();
+    let said = Setup::new(folder.path()).arguments(&large).refused().said;
+    assert!(said.contains("hurt: session/session-10") && said.contains("--accept-loss"), "{said}");
+    let server = Setup::new(folder.path()).arguments(&["--accept-loss"]).start();
+    server.admin().read("session-10", "key_3").refused(404, "SESSION_NOT_FOUND");
+    assert_eq!(server.admin().read("session-8", "key_9").expect(200)["value"], "x");
+    server.stop();
+    assert!(verified().is_err(), "all was verified at the start");
+}
+
 /// One byte of one value: `SQLite` shows it to the agent as if it had been written.
 #[test]
 fn an_altered_value_is_rejected_and_other_sessions_are_served() {
