@@ -57,8 +57,9 @@ impl Crate {
             console::step(&format!("Building {} (the first time about a minute)", self.about));
         }
         let mut flags = target.flags;
-        // SHA-256 without unrolled rounds: 6 KB less for a digest a request at most.
-        flags.push("--cfg=sha2_backend_soft=\"compact\"".to_owned());
+        // Vectors, as every platform has them: for SHA-256, for searches, and to copy. 1 % less code,
+        // and assemblies take 7 % less time.
+        flags.push("-Ctarget-feature=+simd128".to_owned());
         // What libraries ask to be copied into its callers is copied where it is short: 7 %
         // less for a tenth of the time of closing a round.
         flags.push("-Cllvm-args=-inlinehint-threshold=75".to_owned());

@@ -356,6 +356,10 @@ fn a_damaged_session_of_a_large_database_is_not_served_and_the_others_are() {
         assert_eq!(entry["value"], value(session, 2));
     }
     admin.mint("session-8", "orchestrator").write("session-8", "key_9", "x").expect(200);
+    let said = admin.get("/v1/sessions").refused(503, "STORAGE_UNAVAILABLE");
+    assert!(said.contains(r#"the session "session-10""#), "{said}");
+    let listed = admin.get("/v1/sessions?after=session-10").expect(200);
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), SESSIONS - 3);
     let said = server.stranger().get("/healthz").expect(503);
     assert!(said["reason"].as_str().unwrap().contains("damaged"), "{said}");
     // The server verified the others, and says so when it is asked.

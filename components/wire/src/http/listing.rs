@@ -78,7 +78,14 @@ pub(crate) async fn list<E: Engine>(
             Ok(_) => {}
             // Deleted since the ids were read.
             Err(failure) if failure.code == missing => {}
-            Err(failure) => return Err(failure),
+            // One that is damaged: a list without it would look complete.
+            Err(mut failure) => {
+                let (kind, said) = (kind.as_str(), &failure.message);
+                failure.message = format!(
+                    "the {kind} {id:?} cannot be shown: {said}; after={id} lists what comes after it"
+                );
+                return Err(failure);
+            }
         }
     }
     body.extend_from_slice(b"],\"next_after\":");
