@@ -25,7 +25,7 @@ mod value;
 
 pub use fact::{Class, Detail, Extraction, Fact, Place, Position, Severity, Status};
 pub(crate) use settle::Report;
-pub(crate) use supersede::{holders, is_repeated};
+pub(crate) use supersede::{claims_all, holders, is_repeated};
 
 use crate::{
     item::{Authority, Item},

@@ -128,6 +128,19 @@ fn unsourced(text: &str) -> &str {
     source.filter(|it| is_place(it.1)).map_or(text, |it| it.0)
 }
 
+/// Returns true if a statement claims all that another does: it has its numbers and names in their
+/// order, and the same negations and bounds. Then it may say the same, whatever other words it has.
+pub(crate) fn claims_all(own: &[Token], other: &[Token]) -> bool {
+    let is_hard = |it: &&Token| it.kind == TokenKind::Hard;
+    let bounds = |all: &[Token]| {
+        let kinds = all.iter().map(|it| it.kind);
+        kinds.filter(|it| !matches!(it, TokenKind::Hard | TokenKind::Word)).collect::<Vec<_>>()
+    };
+    let mut hard = own.iter().filter(is_hard);
+    bounds(own) == bounds(other)
+        && other.iter().filter(is_hard).all(|one| hard.any(|it| names_same(one, it)))
+}
+
 fn can_be_replaced(class: Class) -> bool {
     matches!(
         class,

@@ -49,6 +49,15 @@ pub fn likeness(a: &str, b: &str) -> Score {
 /// Returns for each text the place of the text that it repeats, if any. The last of texts that
 /// repeat each other is the one that the others repeat; it repeats none.
 pub fn repetitions(texts: &[&str]) -> Vec<Option<usize>> {
+    repetitions_where(texts, &|_, _| true)
+}
+
+/// Returns what [`repetitions`] does, of texts of which one may repeat another that is only like it
+/// if `may_repeat` says so of their places.
+pub(crate) fn repetitions_where(
+    texts: &[&str],
+    may_repeat: &dyn Fn(usize, usize) -> bool,
+) -> Vec<Option<usize>> {
     let bytes = texts.iter().map(|it| it.len()).fold(0, usize::saturating_add);
     let mut pairs = Pairs { all: Vec::with_capacity(bytes / WORD_BYTES), texts: Vec::new() };
     for text in texts {
@@ -61,7 +70,7 @@ pub fn repetitions(texts: &[&str]) -> Vec<Option<usize>> {
     let mut compared = vec![None; texts.len()];
     for place in (0..texts.len()).rev() {
         pairs.sort(place);
-        let repeated = find(&pairs, &index, &mut compared, place);
+        let repeated = find((&pairs, may_repeat), &index, &mut compared, place);
         if repeated.is_none() {
             pairs.keys(place).for_each(|it| index.insert(it, place));
         }
@@ -74,7 +83,7 @@ pub fn repetitions(texts: &[&str]) -> Vec<Option<usize>> {
 
 /// Returns a text of `index` that the one at `place` repeats.
 fn find(
-    pairs: &Pairs,
+    (pairs, may_repeat): (&Pairs, &dyn Fn(usize, usize) -> bool),
     index: &Index,
     compared: &mut [Option<usize>],
     place: usize,
@@ -102,7 +111,7 @@ fn find(
                 continue;
             }
             comparisons += 1;
-            if dice(a, b) > REPEATED_ABOVE {
+            if dice(a, b) > REPEATED_ABOVE && may_repeat(place, other) {
                 return Some(other);
             }
         }

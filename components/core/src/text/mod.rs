@@ -24,6 +24,7 @@ mod fold;
 mod normal;
 mod stem;
 
+pub(crate) use likeness::repetitions_where;
 pub use likeness::{likeness, repetitions};
 pub use relevance::{Candidate, has_words, relevance};
 

@@ -60,6 +60,59 @@ fn every_reason_is_given_and_names_the_other_item() {
     assert_eq!([other(5), other(7)], [Some("v2".to_owned()), Some("original".to_owned())]);
 }
 
+/// `Always write …` of a newer web page was nearly the same as the user's `Never write …`, so that only
+/// the page was shown.
+#[test]
+fn what_negates_counts_or_names_otherwise_is_no_duplicate() {
+    let shown = |memory: &str, page: &str| {
+        let mut items = [
+            item("mem", ListedKind::DurableMemory, memory),
+            item("web", ListedKind::RetrievalResult, page),
+        ];
+        items[0].source.authority = Authority::User;
+        items[1].source.authority = Authority::ToolExternal;
+        items[0].at = Some(Timestamp(1));
+        items[1].at = Some(Timestamp(2));
+        let made = assembled(memory, &items, &budget(50_000));
+        let (mut shown, _) = outcome(&items, &made);
+        shown.sort_unstable();
+        shown.join(" ")
+    };
+    for (memory, page) in [
+        (
+            "Never write to the production database during the export.",
+            "Always write to the production database during the export.",
+        ),
+        (
+            "You must not write to the production database during the export of the night.",
+            "You must write to the production database during the export of the night.",
+        ),
+        (
+            "The meeting of the team about the release is on Tuesday in Berlin.",
+            "The meeting of the team about the release is on Friday in Berlin.",
+        ),
+        (
+            "Keep the backups of the billing database for at most 30 days in the archive.",
+            "Keep the backups of the billing database for at least 30 days in the archive.",
+        ),
+    ] {
+        assert_eq!(shown(memory, page), "mem web", "{page}");
+    }
+    for (memory, page) in [
+        // The user said it before a page repeated it.
+        (
+            "Never write to the production database during the export.",
+            "never write to the production database during the export",
+        ),
+        (
+            "Keep the backups of the billing database for 30 days in the archive, please.",
+            "Keep the backups of the billing database for 30 days in the archive.",
+        ),
+    ] {
+        assert_eq!(shown(memory, page), "mem", "{page}");
+    }
+}
+
 #[test]
 fn large_items_and_a_crowded_window_are_loaded_just_in_time() {
     let mut items = vec![file("retry", "retry"), file("retry limit", "retry limit")];

@@ -1,11 +1,14 @@
 //! Screening: leaves out the candidates that cannot be shown, whatever their rank (spec 16.10).
 
+use std::{cell::OnceCell, cmp::Reverse};
+
 use super::{Request, Segment};
 use crate::{
     budget::{Omission, Reason},
+    extract::{claim::tokens, claims_all},
     item::{Item, Kind, ListedKind, units::members},
     order::sorted,
-    text,
+    text::{repetitions_where, words::Reader},
 };
 
 /// Returns why items are left out; `None` for those that remain, always whole units. `fixed` are the
@@ -120,8 +123,8 @@ impl Screen<'_> {
         }
     }
 
-    /// Leaves out items whose text another, newer item repeats. Messages of a conversation stay:
-    /// "yes" means something else each time.
+    /// Leaves out items whose text another item repeats: one of more authority, or else a newer one.
+    /// Messages of a conversation stay: "yes" means something else each time.
     fn omit_repetitions(&mut self) {
         let items = self.items;
         let is_message = |item: &Item| {
@@ -140,13 +143,32 @@ impl Screen<'_> {
                 && !is_message(item)
         });
         let compared: Vec<usize> = compared.map(|(place, _)| place).collect();
-        // What is always shown comes last, so that others repeat it.
-        let key =
-            |place: usize| (self.is_fixed(place), items.get(place).and_then(|it| it.at), place);
+        // What is always shown comes last, so that others repeat it, and what has more authority
+        // behind what has less.
+        let key = |place: usize| {
+            let item = items.get(place);
+            let authority = Reverse(item.map(|it| it.source.authority));
+            (self.is_fixed(place), authority, item.and_then(|it| it.at), place)
+        };
         let compared = sorted(compared, |a, b| key(*a).cmp(&key(*b)));
         let texts: Vec<&str> =
             compared.iter().filter_map(|it| items.get(*it)).filter_map(Item::text).collect();
-        for (nth, repeated) in text::repetitions(&texts).into_iter().enumerate() {
+        // Only outputs of programs say the same with other numbers.
+        let is_output = |nth: usize| {
+            let item = compared.get(nth).and_then(|it| items.get(*it));
+            item.is_some_and(|it| it.kind == Kind::Listed(ListedKind::ToolResult))
+        };
+        let read = vec![OnceCell::new(); texts.len()];
+        let tokens = |nth: usize| {
+            let text = texts.get(nth).copied().unwrap_or_default();
+            let read = read.get(nth);
+            read.map(|it| it.get_or_init(|| tokens(&mut Reader::default(), text)))
+        };
+        let may_repeat = |a: usize, b: usize| {
+            is_output(a) && is_output(b)
+                || tokens(a).zip(tokens(b)).is_some_and(|(a, b)| claims_all(b, a))
+        };
+        for (nth, repeated) in repetitions_where(&texts, &may_repeat).into_iter().enumerate() {
             let newer = repeated.and_then(|it| compared.get(it));
             if let (Some(place), Some(newer)) = (compared.get(nth), newer) {
                 self.replace(*place, Reason::DuplicateOf, *newer);
