@@ -413,7 +413,7 @@ const QUOTES: &[&str] = &[
 ];
 
 /// Returns true if a sentence in lower case quotes a page, a file or an output.
-pub(super) fn is_quotation(lower: &str) -> bool {
+pub(crate) fn is_quotation(lower: &str) -> bool {
     const NEAR: usize = 12;
     let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
     let mut words = words.take(NEAR);

@@ -24,6 +24,7 @@ mod supersede;
 mod value;
 
 pub use fact::{Class, Detail, Extraction, Fact, Place, Position, Severity, Status};
+pub(crate) use marks::is_quotation;
 pub(crate) use settle::Report;
 pub(crate) use supersede::{claims_all, holders, is_repeated};
 

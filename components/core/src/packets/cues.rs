@@ -7,7 +7,10 @@
 use std::sync::LazyLock;
 
 use super::revise::GENERIC;
-use crate::text::{char_at, lower};
+use crate::{
+    extract::is_quotation,
+    text::{char_at, lower},
+};
 
 /// A sentence in lower case, and where its words start: a phrase is looked for there.
 #[derive(Debug, Clone)]
@@ -277,6 +280,13 @@ pub(super) fn begins_with_no(lower: &Lower) -> bool {
     opening(&lower.text).0 == Answer::No
 }
 
+/// Returns true if a sentence begins with an objection that stands alone: `No, seriously: …`
+pub(super) fn stops(lower: &Lower) -> bool {
+    let rest = ["no", "nope", "nah", "wait", "hold on"];
+    let rest = rest.iter().find_map(|it| lower.text.strip_prefix(it));
+    rest.is_some_and(|it| it.starts_with([',', '.', '!', ':', ';', '…', '—']))
+}
+
 /// Returns true if a sentence agrees to a part of what is before it: `freeze yes, night no`.
 pub(super) fn agrees_in_part(lower: &Lower) -> bool {
     const ENDS: [&str; 7] = [" yes", " no", " ok", " okay", " good", " fine", " not"];
@@ -428,6 +438,72 @@ pub(super) fn chooses(lower: &Lower) -> bool {
 /// Returns true if a sentence of a model proposes something.
 pub(super) fn proposes(lower: &Lower) -> bool {
     PROPOSALS.is_in(lower)
+}
+
+/// Returns true if a sentence tells how something is: `Passwords are stored in plain text.`
+pub(super) fn describes(lower: &Lower) -> bool {
+    const VERBS: [&str; 12] = [
+        "is", "are", "was", "were", "has", "have", "isn't", "aren't", "does", "doesn't", "lacks",
+        "contains",
+    ];
+    has_word(lower, &VERBS)
+}
+
+/// Returns true if a sentence says that what is before it is a fault: `That is dangerous.`
+pub(super) fn blames(lower: &Lower) -> bool {
+    const FAULTS: [&str; 12] = [
+        "dangerous",
+        "wrong",
+        "bad",
+        "bug",
+        "problem",
+        "risk",
+        "risky",
+        "insecure",
+        "unsafe",
+        "broken",
+        "vulnerability",
+        "leak",
+    ];
+    let starts = ["that", "this", "which", "it"];
+    starts.iter().any(|it| opens_with(&lower.text, it)) && has_word(lower, &FAULTS)
+}
+
+/// Returns true if a sentence asks how something is: `Review the login.`
+pub(super) fn inspects(lower: &Lower) -> bool {
+    const VERBS: [&str; 10] = [
+        "review",
+        "check",
+        "audit",
+        "inspect",
+        "look at",
+        "look into",
+        "investigate",
+        "analyse",
+        "analyze",
+        "why",
+    ];
+    let start = opening(&lower.text).1;
+    let asked = start.get(REQUESTS.at(start)..).unwrap_or_default().trim_start();
+    VERBS.iter().any(|it| opens_with(asked, it))
+}
+
+/// Returns true if an answer accepts a plan, and does not only find something true.
+pub(super) fn assents(lower: &Lower) -> bool {
+    has_word(
+        lower,
+        &["agree", "agreed", "deal", "approved", "lgtm", "go ahead", "do it", "do that"],
+    )
+}
+
+/// Returns true if an answer takes note of something: `good catch`, `Right, I saw that.`
+pub(super) fn notes(lower: &Lower) -> bool {
+    has_word(lower, &["good catch", "nice catch", "well spotted", "i saw", "i noticed", "i know"])
+}
+
+/// Returns true if a sentence quotes a page, a file or an output.
+pub(super) fn quotes(lower: &Lower) -> bool {
+    is_quotation(&lower.text)
 }
 
 /// Returns true if a sentence of a model reports its choice.

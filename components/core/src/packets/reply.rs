@@ -186,6 +186,9 @@ impl Reading<'_> {
                 known.statement.is_weak = false;
                 continue;
             }
+            if self.is_report(before, sentence, answer) {
+                continue;
+            }
             let mut it = self.statement(before, sentence, Part::Decision);
             if ends_as_question(sentence.text) {
                 // Without the answer a question says nothing.
@@ -203,6 +206,32 @@ impl Reading<'_> {
                 it.is_agreed = true;
             }
         }
+    }
+
+    /// Returns true for a sentence of a model that proposes nothing: it tells how something is, or what
+    /// a page says.
+    fn is_report(
+        &self,
+        before: &Message<'_>,
+        sentence: &Sentence<'_>,
+        answer: &Sentence<'_>,
+    ) -> bool {
+        if ends_as_question(sentence.text) {
+            return false;
+        }
+        let next = before.sentences.iter().find(|it| it.start > sentence.start);
+        let is_noted = cues::notes(&answer.lower) || next.is_some_and(|it| cues::blames(&it.lower));
+        let proposes = cues::proposes(&sentence.lower)
+            || cues::tells_choice(&sentence.lower)
+            || cues::assents(&answer.lower);
+        let asks = || {
+            let nth = self.last_of_model.and_then(|it| it.checked_sub(1));
+            let message = nth.and_then(|it| self.messages.get(it));
+            message.is_some_and(|it| it.sentences.iter().any(|it| cues::inspects(&it.lower)))
+        };
+        cues::quotes(&sentence.lower)
+            || cues::describes(&sentence.lower) && (is_noted || !proposes)
+            || !proposes && asks()
     }
 
     /// Removes what a person objected to: what a model chose, and rules without a label.
@@ -364,11 +393,12 @@ pub(super) fn answer(message: &Message<'_>) -> Answer {
     let Some(first) = message.sentences.first() else { return Answer::Other };
     let mut opening = cues::answer(&first.lower);
     let next = message.sentences.get(1).filter(|it| it.line == first.line);
-    if opening == Answer::Yes
-        && let Some(next) = next.filter(|it| cues::is_bare(&it.lower))
-        && matches!(cues::answer(&next.lower), Answer::No | Answer::Later)
-    {
-        // `Sure, if you have three years. No.`
+    let takes_back = |it: &Sentence<'_>| {
+        cues::is_bare(&it.lower) && matches!(cues::answer(&it.lower), Answer::No | Answer::Later)
+            || cues::is_bare(&first.lower) && cues::stops(&it.lower)
+    };
+    if opening == Answer::Yes && next.is_some_and(takes_back) {
+        // `Sure, if you have three years. No.` `Great idea. No, seriously: encrypt them.`
         opening = Answer::No;
     }
     if opening != Answer::Other || ends_as_question(first.text) || cues::defers(&first.lower) {

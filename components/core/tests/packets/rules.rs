@@ -230,6 +230,23 @@ fn decisions_of_one_subject_are_merged_to_the_newest() {
     assert_eq!(made.packet.of(Part::Decision).count(), 2);
 }
 
+/// A rule was left out as a duplicate of its opposite, which is nearly the same text.
+#[test]
+fn opposite_rules_are_no_duplicates() {
+    let shown = |texts: &[&str]| {
+        let mut it = request("export the production database", Vec::new());
+        it.facts = given(Part::Constraint, texts);
+        let text = generated(&it, &Sources::default()).packet.render(Form::Markdown);
+        texts.iter().filter(|it| text.contains(**it)).count()
+    };
+    let never = "Never write to the production database during the export.";
+    let always = "Always write to the production database during the export.";
+    assert_eq!(shown(&[never, always]), 2);
+    let of = |days| format!("Keep the dumps of the production database for {days} days at home");
+    assert_eq!(shown(&[&of(30), &of(60)]), 2);
+    assert_eq!(shown(&[&of(30), &of(30).replace("Keep", "Please keep")]), 1);
+}
+
 #[test]
 fn what_is_explicit_wins_over_what_was_stored_or_said() {
     let talk = [('u', "DECISION: Session timeout is 10 minutes")];
