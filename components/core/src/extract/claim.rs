@@ -99,7 +99,7 @@ const UNITS: [&[&str]; 16] = [
     &["million"],
 ];
 /// Numbers that are often written as words.
-const NUMERALS: [&str; 13] = [
+pub(super) const NUMERALS: [&str; 13] = [
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
     "eleven", "twelve",
 ];

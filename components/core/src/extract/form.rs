@@ -1,7 +1,7 @@
 //! Forms: labels, ids, and the labelled parts of a fact.
 
 use super::{
-    fact::{Class, Detail, Severity},
+    fact::{Class, Detail},
     line::{Line, skip_bullet},
     marks,
 };
@@ -12,7 +12,7 @@ pub(super) fn label_of(text: &str) -> Option<(Class, &str)> {
         return Some((Class::Issue, id));
     }
     if let Some((name, _)) = text.strip_prefix('[').and_then(|it| it.split_once(']'))
-        && Severity::ALL.iter().any(|it| it.as_str().eq_ignore_ascii_case(name))
+        && marks::severity_named(name).is_some()
     {
         return Some((Class::Issue, name));
     }
@@ -36,7 +36,47 @@ fn issue_id(text: &str) -> Option<&str> {
     }
     let id = text.split([' ', ':']).next()?;
     let after = text.get(id.len()..)?.trim_start();
-    (is_issue_id(id) && after.starts_with([':', '['])).then_some(id)
+    (is_issue_id(id) && (after.starts_with([':', '[']) || is_rated(after))).then_some(id)
+}
+
+/// Returns true if a text begins with a severity in parentheses: `BUG-7 (critical): …`
+fn is_rated(text: &str) -> bool {
+    let name = text.strip_prefix('(').and_then(|it| it.split_once(')'));
+    name.is_some_and(|it| marks::severity_named(it.0).is_some())
+}
+
+/// Returns where a label in capitals or the id of an issue stands within a sentence, and its class:
+/// `After the call, DECISION: cart in Redis.` What stands in quotation marks is none.
+pub(super) fn inner_label(sentence: &str) -> Option<(Class, usize)> {
+    if !sentence.contains([':', '[']) {
+        return None;
+    }
+    let mut is_quoted = false;
+    let mut last = ' ';
+    for (at, c) in sentence.char_indices() {
+        is_quoted ^= matches!(c, '"' | '`');
+        let before = sentence.get(..at).unwrap_or_default();
+        let begins = last == ' ' && at > 0 && c.is_ascii_uppercase() && !is_quoted;
+        last = c;
+        let rest = sentence.get(at..).filter(|_| begins).unwrap_or_default();
+        let Some((class, label)) = label_of(rest) else { continue };
+        if is_issue_id(label) {
+            return Some((class, at));
+        }
+        let is_kept = matches!(class, Class::Decision | Class::Constraint | Class::Critical);
+        let is_shouted = !label.contains(char::is_lowercase);
+        let is_apart = before.trim_end().ends_with([',', ':', ';', '—', '–', '-']);
+        if is_kept && is_shouted && is_apart {
+            return Some((class, at));
+        }
+    }
+    None
+}
+
+/// Returns true if a sentence has a severity in capitals and brackets: `The pool is dry [CRITICAL].`
+pub(super) fn is_marked_issue(sentence: &str) -> bool {
+    let mut within = sentence.split('[').skip(1).filter_map(|it| it.split(']').next());
+    within.any(|it| !it.contains(char::is_lowercase) && marks::severity_named(it).is_some())
 }
 
 fn is_issue_id(text: &str) -> bool {

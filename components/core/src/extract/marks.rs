@@ -1,6 +1,7 @@
 //! The table of phrases by which facts are found, and how a line is compared with it.
 
 use super::{
+    claim::NUMERALS,
     fact::{Class, Severity},
     line::SPEAKER_BYTES_MAX,
 };
@@ -27,7 +28,10 @@ const LABELS: &[(Class, &[&str])] = &[
         Class::Goal,
         &["goal", "task", "objective", "acceptance criteria", "success criteria", "done when"],
     ),
-    (Class::Issue, &["blocker", "blockers", "blocked by", "error", "fatal", "panic"]),
+    (
+        Class::Issue,
+        &["blocker", "blockers", "blocked by", "error", "fatal", "panic", "issue", "bug"],
+    ),
     (Class::Critical, &["critical", "security", "invariant", "perf", "performance", "note well"]),
     (
         Class::State,
@@ -71,6 +75,8 @@ const STARTS: &[(Class, &[&str])] = &[
             "please make sure",
             "be sure to",
             "no more than",
+            "we never",
+            "we always",
         ],
     ),
     (
@@ -177,6 +183,8 @@ const WITHIN: &[(Class, &[&str])] = &[
             "is forbidden",
             "are forbidden",
             "not allowed",
+            "isn't allowed",
+            "aren't allowed",
             "is mandatory",
             "is required",
             "are required",
@@ -301,19 +309,24 @@ impl<'a> Sentence<'a> {
         if let Some((class, _)) = STARTS.iter().find(opens) {
             let is_bare = *class == Class::Constraint && starts_with(opening, "only");
             let is_rule = !is_bare || self.has_any(&["allowed", "may", "use"]);
-            if is_rule && !is_small_talk(opening) {
+            // `We never got an answer.`
+            let is_told = starts_with(opening, "we") && is_past(opening.split(' ').nth(2));
+            if is_rule && !is_told && !is_small_talk(opening) {
                 return Some(*class);
             }
         }
         let found = WITHIN.iter().find(|(_, marks)| self.has_any(marks)).map(|it| it.0);
         if let Some(class) = found
-            && !(class == Class::Constraint && self.is_guess())
+            && !(class == Class::Constraint && (self.is_guess() || self.is_denied(opening)))
         {
             return Some(class);
         }
         let is_bound = BOUNDS.iter().any(|it| {
             let after = self.find(it).and_then(|at| self.text.get(at.saturating_add(it.len())..));
-            after.is_some_and(|it| it.trim_start().starts_with(|c: char| c.is_ascii_digit()))
+            let word = after.and_then(|it| it.split_ascii_whitespace().next()).unwrap_or_default();
+            // `At least one of them works.`
+            word.starts_with(|c: char| c.is_ascii_digit())
+                || NUMERALS.contains(&word) && (*it != "at least" || word != "one")
         });
         if is_bound || self.has("only") && self.has("allowed") || self.has_rule(opening) {
             return Some(Class::Constraint);
@@ -354,9 +367,36 @@ impl<'a> Sentence<'a> {
 
     /// Returns true for a guess such as `it must have been` or `you must be tired`.
     fn is_guess(&self) -> bool {
-        const GUESSES: [&str; 5] =
-            ["must have", "must be so", "must be hard", "must feel", "you must be"];
-        self.has_any(&GUESSES) && !self.has_any(&["must not", "must be at"])
+        const GUESSES: [&str; 12] = [
+            "must be so",
+            "must be hard",
+            "must feel",
+            "you must be",
+            "that must be the",
+            "that must be a",
+            "must be the reason",
+            "must be the cause",
+            "must be why",
+            "must be because",
+            "must be a mistake",
+            "must be a typo",
+        ];
+        // `Every endpoint must have a test` is a rule.
+        let had = self.find("must have").and_then(|it| self.text.get(it..)?.split(' ').nth(2));
+        (self.has_any(&GUESSES) || is_past(had)) && !self.has_any(&["must not", "must be at"])
+    }
+
+    /// Returns true for a rule that is called off: `You no longer must use tabs.`
+    fn is_denied(&self, opening: &str) -> bool {
+        const DENIALS: [&str; 5] = [
+            "it's not true",
+            "it is not true",
+            "it isn't true",
+            "it's not the case",
+            "nobody says",
+        ];
+        self.has_any(&["no longer must", "not that you must"])
+            || DENIALS.iter().any(|it| starts_with(opening, it))
     }
 
     fn has_any(&self, marks: &[&str]) -> bool {
@@ -379,6 +419,16 @@ impl<'a> Sentence<'a> {
         let is_it = |start: &usize| self.text.get(*start..).is_some_and(|it| starts_with(it, mark));
         self.starts.iter().copied().find(is_it)
     }
+}
+
+/// Returns true for a verb in the past or its participle, as far as its form says so.
+fn is_past(word: Option<&str>) -> bool {
+    const PAST: [&str; 16] = [
+        "been", "gone", "had", "got", "done", "made", "said", "seen", "saw", "did", "found",
+        "lost", "knew", "thought", "heard", "went",
+    ];
+    let word = word.unwrap_or_default().trim_end_matches(|c: char| !c.is_alphanumeric());
+    PAST.contains(&word) || word.ends_with("ed") && !word.ends_with("eed")
 }
 
 /// Returns the bit of a first byte in `Sentence::initials`.
@@ -454,14 +504,16 @@ fn is_small_talk(lower: &str) -> bool {
     TALK.iter().any(|it| starts_with(lower, it))
 }
 
-/// Returns the severity that a text names in brackets.
+/// Returns the severity that a text names in brackets, or between two colons behind an id.
 pub(super) fn severity(text: &str) -> Option<Severity> {
-    let within = text.split('[').skip(1).filter_map(|it| it.split(']').next());
-    let mut found = within.filter_map(|name| {
-        let is_it = |it: &&Severity| it.as_str().eq_ignore_ascii_case(name);
-        Severity::ALL.iter().find(is_it).copied()
-    });
-    found.next()
+    let within = text.split(['[', '(']).skip(1).filter_map(|it| it.split([']', ')']).next());
+    within.chain(text.split(':').skip(1).take(1)).find_map(severity_named)
+}
+
+/// Returns the severity of this name.
+pub(super) fn severity_named(name: &str) -> Option<Severity> {
+    let is_it = |it: &&Severity| it.as_str().eq_ignore_ascii_case(name.trim());
+    Severity::ALL.iter().find(is_it).copied()
 }
 
 /// Returns true if `text` starts with the words of `mark`.

@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use super::{
     fact::{Class, Fact, Place, Status},
-    form::{changes_file, details, following, ids, is_part, is_state, is_to_do, label_of},
+    form::{
+        changes_file, details, following, ids, inner_label, is_marked_issue, is_part, is_state,
+        is_to_do, label_of,
+    },
     line::{Head, Line, head, lines, sentence_ends, skip_bullet},
     marks,
     settle::{self, Report},
@@ -196,13 +199,23 @@ impl<'a> Scan<'a> {
             if is_told && has_list {
                 self.quoted_to = at.saturating_add(following(lines, at, true, FACT_BYTES_MAX));
             }
+            let is_ours = !is_question
+                && self.authority_at(line.start.saturating_add(before)) < Authority::ToolExternal;
             settles = settles && self.add_report(&lower, line, (before, trimmed));
             let class = match class {
                 Some(Class::Constraint | Class::Decision) if settles => None,
                 None if is_state(trimmed) => Some(Class::State),
+                None if is_ours && !settles && is_marked_issue(trimmed) => Some(Class::Issue),
                 None if !is_question && !settles && self.defines(trimmed) => Some(Class::Fact),
                 it => it,
             };
+            // `After the call, DECISION: cart in Redis.`
+            let inner = if is_ours && !settles { inner_label(trimmed) } else { None };
+            if let Some((class, at)) = inner.filter(|_| label_of(trimmed).is_none()) {
+                let length = trimmed.trim_end().len().saturating_sub(at);
+                self.add(class, line, (line.start, before.saturating_add(at)), length, start);
+                continue;
+            }
             let Some(class) = class else { continue };
             // `Never do these:` has a list.
             if has_list {

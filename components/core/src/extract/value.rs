@@ -60,7 +60,7 @@ const SETS: &[&str] = &["set ", "raise ", "lower ", "increase ", "reduce ", "cha
 /// Verbs that have a quantity as their object.
 const COUNTS: &[&str] = &[
     "use", "keep", "need", "needs", "allow", "take", "takes", "spend", "wait", "store", "hold",
-    "want",
+    "want", "run", "start", "deploy", "create",
 ];
 
 /// Returns true if the number, id or name that begins at `start` is a value of the statement, which

@@ -2,6 +2,7 @@
 //! input.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+mod marks;
 mod replacing;
 
 use proptest::prelude::*;

@@ -192,6 +192,21 @@ fn files_and_states_are_collected() {
     assert_eq!(state["next_actions"], json!(["move the archive"]));
 }
 
+/// A summary had the decision that was given up, and lost critical issues.
+#[test]
+fn marks_within_a_sentence_are_read() {
+    let more =
+        ["I changed my mind: DECISION: Job queue is RabbitMQ.", "ISSUE [CRITICAL]: pool dry."];
+    let talk = [&["DECISION: Job queue is a Postgres table."][..], &more].concat();
+    let said = talk.iter().enumerate().map(|(id, it)| said(&id.to_string(), 'u', it)).collect();
+    let document = document(&session(), "orchestrator", said);
+    let titles =
+        |name: &str| part(&document, name).into_iter().map(|it| (it.0, it.2)).collect::<Vec<_>>();
+    let all = document.to_string();
+    assert!(all.contains("Job queue is RabbitMQ.") && !all.contains("Postgres"), "{all}");
+    assert_eq!(titles("issues_encountered"), [(10, "pool dry.".to_owned())]);
+}
+
 #[test]
 fn what_is_resolved_replaced_or_of_a_tool_is_left_out() {
     let all = vec![

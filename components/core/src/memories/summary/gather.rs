@@ -283,7 +283,7 @@ fn from_fact(item: &Item, fact: &Fact) -> Candidate {
     let whole = extract::unlabelled(&fact.text);
     let main = before_details(whole, fact);
     // `BUG-7 [HIGH]: …`: the severity is a separate member.
-    let rated = main.strip_prefix('[').and_then(|it| it.split_once(']'));
+    let rated = main.strip_prefix(['[', '(']).and_then(|it| it.split_once([']', ')']));
     let rated = rated.filter(|it| fact.severity.is_some() && !it.1.trim().is_empty());
     let main = rated.map_or(main, |it| it.1.trim_start_matches([':', ' ']));
     let mut it = Candidate::new(fact.class, main, place, fact.digest.clone());
