@@ -8,7 +8,10 @@
 
 use std::collections::BTreeMap;
 
-use super::digest::{self, Line, Section};
+use super::{
+    digest::{self, Line, Section},
+    widen::widened,
+};
 use crate::{
     extract::{
         Class, Extraction, MODIFICATIONS_KEPT, Place, Report, Severity, Status, holders,
@@ -173,7 +176,7 @@ impl<'a> Facts<'a> {
             }
             self.all.push(Fact {
                 item: place,
-                text: &fact.text,
+                text: widened(item.text().unwrap_or_default(), fact),
                 class: fact.class,
                 score: fact.score,
                 holds: holds(fact),

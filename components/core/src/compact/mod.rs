@@ -29,6 +29,7 @@ mod statement;
 mod summary;
 mod validate;
 mod weigh;
+mod widen;
 
 pub use request::{
     AIM_TOKENS_MAX, Aim, Command, CompactItems, Compaction, Coverage, DIGEST_HEADING, Digest,

@@ -6,6 +6,7 @@ mod examples;
 mod holding;
 mod natural;
 mod properties;
+mod said;
 mod superseded;
 
 use shared_context_core::{
