@@ -113,6 +113,14 @@ const STARTS: &[(Class, &[&str])] = &[
             "we settled on",
             "i went with",
             "we went with",
+            "let's take",
+            "let's not use",
+            "let's not go with",
+            "scrap",
+            "forget",
+            "i changed my mind",
+            "i've changed my mind",
+            "we changed our mind",
         ],
     ),
     (
@@ -150,6 +158,10 @@ const STARTS: &[(Class, &[&str])] = &[
     (Class::Learning, &["lesson learned", "learned that", "it turns out", "turns out"]),
     (Class::Modification, &["i modified", "i created", "i renamed", "i deleted"]),
 ];
+
+/// Reactions that may stand before a mark.
+const REACTIONS: &[&str] =
+    &["actually,", "actually", "no,", "ok,", "okay,", "agreed,", "well,", "right,", "so,"];
 
 /// Phrases of a rule that begins in the middle of a sentence, behind the words that may stand before it.
 const CLAUSES: &[&str] = &[
@@ -305,6 +317,9 @@ impl<'a> Sentence<'a> {
         let said = colon.and_then(|it| opening.split_at_checked(it));
         let said = said.filter(|it| it.1.starts_with(": ") && it.0.split(' ').take(4).count() < 4);
         let opening = said.map_or(opening, |it| it.1.trim_start_matches([':', ' ']));
+        // `Actually, let's use Kafka.`
+        let reacts = REACTIONS.iter().find_map(|it| opening.strip_prefix(it));
+        let opening = reacts.map_or(opening, str::trim_start);
         let opens = |marks: &&(Class, &[&str])| marks.1.iter().any(|it| starts_with(opening, it));
         if let Some((class, _)) = STARTS.iter().find(opens) {
             let is_bare = *class == Class::Constraint && starts_with(opening, "only");
@@ -363,6 +378,15 @@ impl<'a> Sentence<'a> {
         self.initials & initials != 0
             && self.starts.iter().skip(1).any(begins)
             && !first.any(|it| TOLD.contains(&it))
+    }
+
+    /// Returns true for a choice such as `Agreed, Postgres it is.`
+    pub(super) fn chooses(&self) -> bool {
+        const NAMES_NONE: [&str; 9] =
+            ["as", "what", "how", "that", "where", "who", "like", "and", "but"];
+        let text = self.text.trim_end().trim_end_matches(['.', '!']);
+        let word = text.strip_suffix(" it is").and_then(|it| it.rsplit(' ').next());
+        word.is_some_and(|it| !NAMES_NONE.contains(&it))
     }
 
     /// Returns true for a guess such as `it must have been` or `you must be tired`.
@@ -487,7 +511,7 @@ pub(super) fn author(name: &str) -> Option<&str> {
 
 /// Returns true for sentences such as `Don't worry` and `I want to thank you`.
 fn is_small_talk(lower: &str) -> bool {
-    const TALK: [&str; 12] = [
+    const TALK: [&str; 14] = [
         "don't worry",
         "don't know",
         "don't think",
@@ -500,8 +524,41 @@ fn is_small_talk(lower: &str) -> bool {
         "we'll see",
         "always happy",
         "never a",
+        "forget it",
+        "forget that",
     ];
     TALK.iter().any(|it| starts_with(lower, it))
+}
+
+/// Returns true if a sentence in lower case says that its speaker is not certain of it.
+pub(super) fn is_hedged(lower: &str) -> bool {
+    const HEDGES: [&str; 8] = [
+        "if i remember",
+        "as far as i remember",
+        "as far as i know",
+        "i guess",
+        "i believe",
+        "i'm not sure",
+        "not sure if",
+        "probably",
+    ];
+    HEDGES.iter().any(|it| lower.contains(it))
+}
+
+/// Returns true if a sentence in lower case corrects what was decided before.
+pub(super) fn corrects(lower: &str) -> bool {
+    const STARTS: [&str; 7] = [
+        "actually",
+        "no,",
+        "scrap",
+        "forget",
+        "i changed my mind",
+        "i've changed",
+        "on second thought",
+    ];
+    let text = lower.trim_end().trim_end_matches(['.', '!']);
+    STARTS.iter().any(|it| lower.starts_with(it))
+        || [" instead", " after all"].iter().any(|it| text.ends_with(it))
 }
 
 /// Returns the severity that a text names in brackets, or between two colons behind an id.

@@ -201,11 +201,13 @@ impl<'a> Scan<'a> {
             }
             let is_ours = !is_question
                 && self.authority_at(line.start.saturating_add(before)) < Authority::ToolExternal;
+            let is_by_person = is_ours && self.authority <= Authority::Operator;
             settles = settles && self.add_report(&lower, line, (before, trimmed));
             let class = match class {
                 Some(Class::Constraint | Class::Decision) if settles => None,
                 None if is_state(trimmed) => Some(Class::State),
                 None if is_ours && !settles && is_marked_issue(trimmed) => Some(Class::Issue),
+                None if is_by_person && sentence.chooses() => Some(Class::Decision),
                 None if !is_question && !settles && self.defines(trimmed) => Some(Class::Fact),
                 it => it,
             };
@@ -262,9 +264,18 @@ impl<'a> Scan<'a> {
         let authority = self.authority_at(first);
         let id = if class == Class::Issue { ids(text).into_iter().next() } else { None };
         let severity = if class == Class::Issue { marks::severity(text) } else { None };
+        let mut score = score(class, authority, text);
+        if score == 100
+            && class == Class::Constraint
+            && authority == Authority::Model
+            && marks::is_hedged(&lower(text))
+        {
+            // A model that guesses sets no rule.
+            score = 70;
+        }
         self.facts.push(Fact {
             class,
-            score: score(class, authority, text),
+            score,
             place: Place {
                 item: self.item,
                 line: line.number,

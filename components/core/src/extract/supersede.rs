@@ -15,7 +15,7 @@ use super::{
     digest,
     fact::{Class, Fact, Status},
     form::is_state,
-    unlabelled,
+    marks, unlabelled,
     value::is_value,
 };
 use crate::{
@@ -32,6 +32,20 @@ const SHARED_PERCENT: usize = 70;
 const VERBS: &[&str] = &[
     " is ", " are ", " has ", " have ", " was ", " must ", " may ", " should ", " will ", " can ",
 ];
+/// Phrases before a choice that is left.
+const LEFT: [&str; 8] = [
+    "instead of ",
+    "rather than ",
+    "forget about ",
+    "forget ",
+    "scrap ",
+    "let's not use ",
+    "let's not go with ",
+    "no longer use ",
+];
+/// Words of a choice that are not of its subject.
+const CHOOSING: &str = "use using take go going run keep let choose adopt switch change mind instead \
+    actually after all";
 /// Two statements of one subject share at least this many words.
 const SHARED_MIN: usize = 2;
 
@@ -55,6 +69,7 @@ struct Statement {
 /// Marks the facts that a later one of the list replaces.
 pub(super) fn supersede(facts: &mut [Fact]) {
     let mut reader = Reader::default();
+    let choosing = reader.distinct(CHOOSING);
     // The latest facts of each class that have a word, newest last.
     let mut having: BTreeMap<(Class, Word), Vec<usize>> = BTreeMap::new();
     let mut statements: Vec<Statement> = Vec::with_capacity(facts.len());
@@ -81,7 +96,10 @@ pub(super) fn supersede(facts: &mut [Fact]) {
             if other.superseded_by.is_none()
                 && other.id == fact.id
                 && may_replace(fact, other)
-                && (is_repeated || is_left || is_elsewhere && restates(&own, before))
+                && (is_repeated
+                    || is_left
+                    || is_elsewhere
+                        && (restates(&own, before) || corrects(&own, before, &choosing)))
             {
                 replaced.push(earlier);
             }
@@ -242,12 +260,25 @@ fn restates(new: &Statement, old: &Statement) -> bool {
         && may_change(old)
 }
 
+/// Returns true if `new` says of itself that it corrects, and chooses another name or number for a subject
+/// of `old`: `Actually, let's use Postgres for the queue.`
+fn corrects(new: &Statement, old: &Statement, choosing: &[Word]) -> bool {
+    let is_subject = |it: &&Word| old.words.contains(it) && !choosing.contains(it);
+    let values = new.values.first().zip(old.values.first());
+    marks::corrects(&new.lower)
+        && new.values.len() == 1
+        && old.values.len() == 1
+        && values.is_some_and(|(a, b)| !names_same(a, b))
+        && new.words.iter().any(|it| is_subject(&it))
+}
+
 /// Returns the choice that a sentence abandons: Y in `Switched to X from Y` and `X instead of Y`.
 fn pivot(reader: &mut Reader, text: &str) -> Option<Token> {
     let lower = text.to_lowercase();
+    let behind = |mark: &str| Some(lower.find(mark)?.saturating_add(mark.len()));
     let is_pivot = lower.contains("switched to") || lower.contains("switch to");
-    let after = if is_pivot { lower.find(" from ").map(|it| it.saturating_add(6)) } else { None };
-    let after = after.or_else(|| Some(lower.find("instead of ")?.saturating_add(11)))?;
+    let after = if is_pivot { behind(" from ") } else { None };
+    let after = after.or_else(|| LEFT.iter().find_map(|it| behind(it)))?;
     // Both texts have the same bytes where the words are ASCII.
     let rest = text.get(after..)?;
     tokens(reader, &format!("- {rest}")).into_iter().find(|it| it.stem != 0)

@@ -1,8 +1,12 @@
 //! What a digest has of what people say: with what limits or names it, and by whom.
 
-use shared_context_core::item::ListedKind;
+use shared_context_core::{
+    compact::{Aim, Outcome},
+    item::{Item, ListedKind},
+    tokens::Tokens,
+};
 
-use super::{compacted, item};
+use super::{compacted, item, outcome};
 
 const FILLER: &str = "This is a sentence that says nothing of any use to anybody who reads it. ";
 
@@ -56,4 +60,54 @@ fn a_line_of_a_digest_names_its_speaker() {
     }
     let found = digest(ListedKind::UserMessage, "Redis: We must not use it.");
     assert!(found.contains("We must not use it."), "{found}");
+}
+
+/// Returns the texts of the result of a compaction to the least number of tokens that suffices.
+fn least(talk: &[(ListedKind, &str)]) -> String {
+    let items = talk.iter().enumerate();
+    let items: Vec<_> =
+        items.map(|(nth, (by, text))| item(&format!("m{nth}"), *by, text)).collect();
+    let made = (1..200).find_map(|target| match outcome(&items, Aim::Tokens(Tokens(target))) {
+        Outcome::Compacted(it) => Some(it),
+        Outcome::Unreachable { .. } => None,
+    });
+    let result = made.unwrap().items(&items);
+    result.iter().filter_map(Item::text).collect::<Vec<_>>().join("\n")
+}
+
+/// The decision stayed, and what the user said against it went, without a word in the reply.
+#[test]
+fn what_was_reversed_does_not_stay_alone() {
+    let (user, model) = (ListedKind::UserMessage, ListedKind::SessionHistory);
+    let found = least(&[
+        (user, "Fix the queue."),
+        (user, "We will use Redis."),
+        (user, "Forget Redis, we take Postgres."),
+        (user, "go on"),
+    ]);
+    assert!(found.contains("Forget Redis") && !found.contains("We will use Redis."), "{found}");
+    let found = least(&[
+        (user, "Fix the queue."),
+        (user, "We will use Redis."),
+        (model, "Redis loses keys."),
+        (user, "Agreed, Postgres it is."),
+        (model, "OK."),
+        (user, "go on"),
+    ]);
+    assert!(found.contains("Postgres it is."), "{found}");
+    // A guess of a model is no rule.
+    let found = least(&[
+        (user, "Plan the sequences."),
+        (model, "invoice_number_seq must not have gaps, if I remember the law right."),
+        (user, "Gaps are ok as long as they're documented, we asked the auditor."),
+        (model, "OK."),
+        (user, "What is next?"),
+    ]);
+    assert!(!found.contains("must not have gaps"), "{found}");
+    let found = least(&[
+        (user, "Plan the sequences."),
+        (model, "invoice_number_seq must not have gaps."),
+        (user, "What is next?"),
+    ]);
+    assert!(found.contains("must not have gaps"), "{found}");
 }

@@ -153,3 +153,31 @@ fn only_what_is_plainly_done_settles_an_issue() {
         assert_eq!(status(error, &[text]), Status::Resolved, "{text}");
     }
 }
+
+/// Only `X instead of Y` and `Switched to X from Y` were reversals: a decision that somebody took back
+/// in other words held beside the new one.
+#[test]
+fn a_decision_is_taken_back_in_many_words() {
+    let decided = "We will use Redis for the queue.";
+    let user = Authority::User;
+    for said in [
+        "Actually, let's use Postgres for the queue.",
+        "Scrap Redis, we use Postgres.",
+        "Forget Redis, we take Postgres.",
+        "I changed my mind: Postgres for the queue.",
+        "Let's not use Redis after all.",
+        "We will use Postgres for the queue instead.",
+        "No, we will use Postgres for the queue.",
+    ] {
+        assert_eq!(replaced(&[(user, decided), (user, said)]), [true, false], "{said}");
+    }
+    for said in [
+        "Actually, let's use UTC for the invoices.",
+        "We will use Kafka for the events after all.",
+        "Scrap the draft of the mail.",
+        "We will use Postgres for the queue of Berlin.",
+        "Agreed, Postgres it is.",
+    ] {
+        assert_eq!(replaced(&[(user, decided), (user, said)]), [false, false], "{said}");
+    }
+}
