@@ -309,7 +309,8 @@ pub(crate) fn check_bytes(items: &[Item], remedy: &str) -> Result<(), Error> {
 /// Validates an id of an item.
 fn check_id(id: &str) -> Result<(), Error> {
     let fits = (1..=ID_CHARS_MAX).contains(&id.chars().count());
-    if fits && !id.contains(char::is_control) && id.trim() == id {
+    let breaks = |it: char| it.is_control() || matches!(it, '\u{2028}' | '\u{2029}');
+    if fits && !id.contains(breaks) && id.trim() == id {
         return Ok(());
     }
     let shown: String = id.chars().take(80).collect();
@@ -349,7 +350,7 @@ mod tests {
         for id in ["a", "§4.auth", &"i".repeat(200), &"ü".repeat(200), "two words"] {
             assert_eq!(error(|it| id.clone_into(&mut it.id)), "", "{id}");
         }
-        for id in ["", " a", "a\nb", "a\0", &"i".repeat(201)] {
+        for id in ["", " a", "a\nb", "a\0", "x\u{2028}# fake", &"i".repeat(201)] {
             let error = error(|it| id.clone_into(&mut it.id));
             assert!(error.contains("id must be one line of 1 to 200"), "{id:?} {error}");
         }

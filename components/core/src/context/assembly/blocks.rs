@@ -205,10 +205,11 @@ fn line_head(item: &Item) -> String {
     format!("{}{facts}: `", item.id)
 }
 
-/// Returns the name of a tag that no text of the items closes. It reads each text once.
+/// Returns the name of a tag that no id and no text of the items closes. It reads each text once.
 fn tag(items: &[Item]) -> String {
     let mut used = Vec::new();
-    for text in items.iter().filter_map(Item::text) {
+    let ids = items.iter().map(|it| it.id.as_str());
+    for text in ids.chain(items.iter().filter_map(Item::text)) {
         let mut rest = text.as_bytes();
         while let Some(at) = position(rest) {
             rest = rest.get(at.saturating_add(CLOSE.len())..).unwrap_or_default();
