@@ -2,7 +2,10 @@
 //! direction, what is counted, and what is negated. A summary with all words of a fact may have
 //! exchanged them.
 
-use crate::extract::claim::{After, Token, TokenKind, names_same, order_of};
+use crate::extract::{
+    claim::{After, Token, TokenKind, names_same, order_of},
+    unit_of,
+};
 
 /// A relation of a word to the rest of its sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +35,20 @@ impl Relation {
     }
 }
 
+/// Words of a sentence that revokes what stands before them.
+const REVOKED: [&str; 11] = [
+    "dropped",
+    "rejected",
+    "revoked",
+    "cancelled",
+    "canceled",
+    "lifted",
+    "withdrawn",
+    "abandoned",
+    "scrapped",
+    "overruled",
+    "repealed",
+];
 /// The words that are looked at behind one that states a relation.
 const NEAR: usize = 3;
 
@@ -127,6 +144,66 @@ fn counted<'a>(tokens: &[&'a Token]) -> Vec<(&'a Token, &'a Token)> {
     pairs.filter(|(a, b)| is_number(a) && b.kind == TokenKind::Word).collect()
 }
 
+/// Returns true if `said` is of a part of what `claim` is of, no longer of it alone, or in another unit,
+/// revokes it, or exchanges what goes where.
+pub(super) fn changes(claim: &[&Token], said: &[&Token]) -> bool {
+    const ALONE: [&str; 5] = ["alone", "restricted", "limited", "nobody", "everyone"];
+    let has = |list: &[&Token], kind| list.iter().any(|it| it.kind == kind);
+    let is_alone = |it: &&Token| {
+        matches!(it.kind, TokenKind::Only | TokenKind::Negation)
+            || ALONE.contains(&it.form.as_str())
+    };
+    let pairs = || said.iter().zip(said.iter().skip(1));
+    // `Some requests must be signed` is no `requests must be signed`.
+    let is_part = !has(claim, TokenKind::Some)
+        && pairs().any(|(a, b)| a.kind == TokenKind::Some && is_in(b, claim));
+    let is_revoked = pairs()
+        .any(|(a, b)| REVOKED.contains(&b.form.as_str()) && is_in(a, claim) && !is_in(b, claim));
+    has(claim, TokenKind::Only) && !said.iter().any(is_alone)
+        || is_part
+        || is_revoked
+        || lacks_unit(claim, said) && lacks_unit(said, claim)
+        || crosses(claim, said)
+}
+
+/// Returns true if some tokens have a unit that others have not: `per month`
+fn lacks_unit(own: &[&Token], other: &[&Token]) -> bool {
+    let is_unit = |it: &&&Token| it.kind == TokenKind::Word && unit_of(&it.form) != 0;
+    own.iter()
+        .filter(is_unit)
+        .any(|one| !other.iter().filter(is_unit).any(|it| unit_of(&it.form) == unit_of(&one.form)))
+}
+
+/// Returns true if `said` moves to one place what `claim` moves to another: `Reads go to the primary,
+/// writes to the replica.`
+fn crosses(claim: &[&Token], said: &[&Token]) -> bool {
+    let (own, others) = (moved(claim), moved(said));
+    own.iter().filter(|it| !it.0.is_empty()).any(|(what, place)| {
+        let to = others.iter().filter(|it| names_same(it.1, place));
+        let mut wrong = to.filter(|it| !shares(&it.0, what));
+        wrong.any(|it| own.iter().any(|one| !names_same(one.1, place) && shares(&it.0, &one.0)))
+    })
+}
+
+/// Returns each place that something goes to or comes from, with the words before it.
+fn moved<'a>(tokens: &[&'a Token]) -> Vec<(Vec<&'a Token>, &'a Token)> {
+    let mut found = Vec::new();
+    let mut what = Vec::new();
+    for token in tokens.iter().copied().filter(|it| is_content(it)) {
+        if matches!(token.after, Some(After::From | After::To)) {
+            found.push((std::mem::take(&mut what), token));
+        } else {
+            what.push(token);
+        }
+    }
+    found
+}
+
+/// Returns true for a word that says how others are related, and nothing by itself.
+pub(super) fn links(token: &Token) -> bool {
+    ["between", "among", "during", "per", "via"].contains(&token.form.as_str())
+}
+
 /// Returns true if `said` negates other words of `claim`, or more of them. A sentence with a word of
 /// `behind` may negate the words before it, so that nothing is known of it.
 pub(super) fn negates_other(claim: &[&Token], said: &[&Token], behind: &[&str]) -> bool {
@@ -147,7 +224,7 @@ pub(super) fn negated<'a>(tokens: &[&'a Token], claim: &[&Token]) -> Vec<Vec<&'a
     let negations = tokens.iter().enumerate().filter(|it| it.1.kind == TokenKind::Negation);
     let near = negations.map(|(place, _)| {
         let next = tokens.iter().skip(place.saturating_add(1)).take(NEAR);
-        next.copied().filter(|it| is_content(it) && is_in(it, claim)).collect()
+        next.copied().filter(|it| is_content(it) && !links(it) && is_in(it, claim)).collect()
     });
     near.filter(|it: &Vec<&Token>| !it.is_empty()).collect()
 }

@@ -152,6 +152,7 @@ impl Claim {
         let turns = relation::turns(&of_claim, tokens, order);
         // `Deploy on Friday, do not wait` negates something else than `do not deploy on Friday`.
         !turns
+            && !relation::changes(&of_claim, tokens)
             && self.negates == (negates && self.is_negated_by(tokens, self.negates))
             && !(self.negates && relation::negates_other(&of_claim, tokens, &BEHIND))
     }
@@ -191,7 +192,9 @@ impl Claim {
     /// Returns true if a negation stands up to three words before a word of the claim; with
     /// `or_behind` also if it stands behind, as in `is forbidden` and `is not allowed`.
     fn is_negated_by(&self, tokens: &[&Token], or_behind: bool) -> bool {
-        let own = |one: &Token| self.hard.iter().chain(&self.words).any(|it| names_same(it, one));
+        let is_own =
+            |one: &Token| self.hard.iter().chain(&self.words).any(|it| names_same(it, one));
+        let own = |one: &Token| !relation::links(one) && is_own(one);
         tokens.iter().enumerate().any(|(place, it)| {
             let mut next = tokens.iter().skip(place.saturating_add(1)).take(3);
             let is_last = next.clone().next().is_none_or(|it| BEHIND.contains(&it.form.as_str()));

@@ -18,11 +18,13 @@ mod fact;
 mod form;
 pub(crate) mod line;
 mod marks;
+mod polarity;
 mod scan;
 mod settle;
 mod supersede;
 mod value;
 
+pub(crate) use claim::unit_of;
 pub use fact::{Class, Detail, Extraction, Fact, Place, Position, Severity, Status};
 pub(crate) use marks::is_quotation;
 pub(crate) use settle::Report;

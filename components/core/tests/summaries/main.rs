@@ -281,6 +281,58 @@ fn an_exchanged_relation_is_not_present() {
     }
 }
 
+/// Sentences with the words of a fact were reported as present although they said less, more, or that it
+/// holds no more.
+#[test]
+fn another_unit_part_or_sign_is_not_present() {
+    for (fact, same, other) in [
+        (
+            "The cache must never be shared between tenants.",
+            "Tenants never share the cache between them.",
+            "The cache must be shared between tenants, never between users.",
+        ),
+        (
+            "The price must be 5 € per month.",
+            "Price: 5 € a month.",
+            "The price must be 5 € per year.",
+        ),
+        (
+            "Send at most 5 mails per day.",
+            "At most 5 mails a day are sent.",
+            "Send at most 5 mails per hour.",
+        ),
+        (
+            "Reads must go to the replica, writes to the primary.",
+            "Writes go to the primary, reads to the replica.",
+            "Reads must go to the primary, writes to the replica.",
+        ),
+        ("The offset must be -2 hours.", "Offset: -2 hours.", "The offset must be +2 hours."),
+        (
+            "All requests must be signed.",
+            "Requests are signed, some of them twice.",
+            "Some requests must be signed.",
+        ),
+        (
+            "We must let only Tom change the model.",
+            "Nobody but Tom changes the model.",
+            "Tom must change the model.",
+        ),
+        (
+            "Never deploy on Fridays.",
+            "The plan was dropped to ever deploy on Fridays: never deploy on Fridays.",
+            "The rule to never deploy on Fridays was dropped.",
+        ),
+        (
+            "We will use Postgres for the queue.",
+            "Postgres is used for the queue, MySQL was rejected.",
+            "It was proposed to use Postgres for the queue, and rejected.",
+        ),
+    ] {
+        assert_eq!(verdict(fact, same), VerdictKind::Present, "{fact} / {same}");
+        assert_eq!(verdict(fact, other), VerdictKind::Missing, "{fact} / {other}");
+    }
+}
+
 /// A summary that named the present value as what was, and the earlier one as what is, had the fact.
 #[test]
 fn a_value_that_was_is_outdated() {
