@@ -38,6 +38,7 @@ pub use request::{
     TURNS_MAX, Weighting,
 };
 pub use summary::{Repair, SummaryCheck, Verdict, VerdictKind, check_summary, repair};
+pub(crate) use widen::points_back;
 
 use crate::{
     Error,

@@ -84,7 +84,7 @@ fn named(before: &str, fact: &Fact) -> usize {
 }
 
 /// Returns true if a sentence is about what a pronoun in it points at: `Never touch it.`
-fn points_back(text: &str) -> bool {
+pub(crate) fn points_back(text: &str) -> bool {
     let words =
         || text.split(|c: char| !(c.is_alphanumeric() || c == '\'')).filter(|it| !it.is_empty());
     let is_plain = |it: &str| it.bytes().all(|it| it.is_ascii_lowercase() || it == b'\'');

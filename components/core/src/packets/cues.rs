@@ -137,7 +137,7 @@ const NO_LIST: &str = "no, nope, nah, hell no, let's not, not this time, not con
     absolutely not, of course not, definitely not, no way, no time, no space, no need, i don't \
     think so, i disagree, bad idea, never mind, scratch that, forget it, forget that, drop it, \
     drop that, skip it, skip that";
-const CORRECTIONS_LIST: &str = "instead, actually, on second thought, scratch that, change that, \
+const CORRECTIONS_LIST: &str = "one change, small change, change of plan, instead, actually, on second thought, scratch that, change that, \
     change it, changed, make it, make that, rather than, no longer, not anymore, switch to, \
     switched to, correction, i meant, move it, moved to, bump, raise it, lower it, never mind, \
     turns out, turned out, after all, new plan, revert, go back, better, we were wrong, i was \
@@ -499,6 +499,25 @@ pub(super) fn assents(lower: &Lower) -> bool {
 /// Returns true if an answer takes note of something: `good catch`, `Right, I saw that.`
 pub(super) fn notes(lower: &Lower) -> bool {
     has_word(lower, &["good catch", "nice catch", "well spotted", "i saw", "i noticed", "i know"])
+}
+
+/// Returns true if a sentence gives up what it answers to: `Oh. That kills it.`
+pub(super) fn gives_up(lower: &Lower) -> bool {
+    const PHRASES: [&str; 7] = [
+        "kills it",
+        "kills that",
+        "rules it out",
+        "rules that out",
+        "dealbreaker",
+        "deal breaker",
+        "showstopper",
+    ];
+    has_word(lower, &PHRASES)
+}
+
+/// Returns true if a sentence says that something was done: `Done, it is in the branch.`
+pub(super) fn reports_done(lower: &Lower) -> bool {
+    ["done", "noted", "changed", "fixed", "added"].iter().any(|it| opens_with(&lower.text, it))
 }
 
 /// Returns true if a sentence quotes a page, a file or an output.

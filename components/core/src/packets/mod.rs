@@ -30,6 +30,7 @@ mod gather;
 mod generate;
 mod kinds;
 mod labelled;
+mod left;
 mod merge;
 mod messages;
 mod packet;

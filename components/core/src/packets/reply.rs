@@ -150,7 +150,8 @@ impl Reading<'_> {
         let aside = before.sentences.iter().position(|it| cues::is_aside(&it.lower));
         let mut before_aside = before.sentences.iter().take(aside.unwrap_or(usize::MAX));
         let all: Vec<&Sentence<'_>> = before_aside.clone().filter(|it| self.says(it)).collect();
-        let last = before_aside.rfind(|it| !cues::is_bare(&it.lower));
+        let last =
+            before_aside.rfind(|it| !cues::is_bare(&it.lower) && !cues::reports_done(&it.lower));
         if all.is_empty() { last.into_iter().collect() } else { all }
     }
 
@@ -162,7 +163,9 @@ impl Reading<'_> {
         let words = read.iter().filter(is_word).count();
         // `Does that fit?` says nothing by itself.
         let is_asked = ends_as_question(it.text) && (words > 1 || has_value);
-        is_asked || has_value || cues::proposes(&it.lower) && words > 1
+        is_asked
+            || has_value && !cues::reports_done(&it.lower)
+            || cues::proposes(&it.lower) && words > 1
     }
 
     /// Returns true if two texts have a word in common that names something.
@@ -349,6 +352,45 @@ impl Reading<'_> {
         let last = self.found.last_mut().filter(|it| it.is_user && Some(it.place) == said);
         if let Some(it) = last {
             it.is_live = false;
+        }
+    }
+
+    /// Removes the last choice of a person that has a word of the message of a model before: what that says
+    /// was the reason to give it up.
+    pub(super) fn give_up(&mut self, nth: usize) {
+        let Some(message) = self.of_model_before(nth) else { return };
+        let told: Vec<&str> = message.sentences.iter().map(|it| it.text).collect();
+        let told = told.join(" ");
+        let last = (0..self.found.len()).rev().find(|it| {
+            let said = self.found.get(*it).map(|it| (it.is_live && it.is_user, it.statement.part));
+            said == Some((true, Part::Decision))
+        });
+        let Some(text) = last.and_then(|it| self.found.get(it)).map(|it| it.statement.text.clone())
+        else {
+            return;
+        };
+        let is_of_it = self.shares(&text, &told);
+        if let Some(it) = last.and_then(|it| self.found.get_mut(it)).filter(|_| is_of_it) {
+            it.is_live = false;
+        }
+    }
+
+    /// Puts before a rule such as `Don't touch it.` the sentence that says what it is about: one of the
+    /// message, or of that of a model before.
+    pub(super) fn name(&mut self, it: &mut Statement, nth: usize, sentence: &Sentence<'_>) {
+        let own = self.messages.get(nth).into_iter().flat_map(|it| &it.sentences);
+        let own = own.filter(|it| it.start < sentence.start);
+        let model = self.of_model_before(nth).into_iter().flat_map(|it| &it.sentences);
+        let reader = &mut self.reader;
+        let mut names = |it: &&Sentence<'_>| {
+            let read = tokens(reader, it.text);
+            let has_word = read.iter().any(|it| it.kind == TokenKind::Word);
+            let has_value = read.iter().any(|it| it.kind == TokenKind::Hard);
+            (has_value || has_word && !cues::has_pronoun(&it.lower)) && !cues::is_bare(&it.lower)
+        };
+        let all: Vec<&Sentence<'_>> = model.chain(own).collect();
+        if let Some(before) = all.into_iter().rfind(&mut names) {
+            it.text = format!("{} — {}", before.text, it.spoken());
         }
     }
 

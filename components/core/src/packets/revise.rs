@@ -9,6 +9,7 @@ use std::{borrow::Cow, ops::Range};
 use super::{
     cues::{self, Lower},
     kinds::Part,
+    left::{leaves, left},
     statement::Statement,
 };
 use crate::{
@@ -298,6 +299,10 @@ fn effect(
 ) -> Option<Effect> {
     let (new, old) = (later.stems(generic), earlier.stems(generic));
     let has_all = |a: &[Word], b: &[Word]| b.iter().all(|it| a.contains(it));
+    let left: Vec<Word> = later.left.iter().map(|it| it.stem).collect();
+    if later.is_user && leaves(&left, &new, &old, generic) {
+        return Some(Effect::Whole);
+    }
     if old.len() >= SUBJECT_WORDS_MIN && has_all(&new, &old) && later.negates() != earlier.negates()
     {
         // `You may deploy on Friday if …` after `Never deploy on Friday`, and the other way round.
@@ -559,32 +564,4 @@ fn kind(token: &Token) -> ValueKind {
 /// Returns true for a number that is written as a word.
 fn is_numeral(token: &Token) -> bool {
     NUMERALS.contains(&token.form.as_str())
-}
-
-/// Returns the place of what a sentence in lower case says that it leaves: `instead of Y`, `rather
-/// than Y`, `no longer Y`, `from Y to`, `not Y`.
-fn left(lower: &str) -> Option<(usize, usize)> {
-    for mark in [
-        "instead of ",
-        "rather than ",
-        "no longer ",
-        ", not ",
-        "replace ",
-        "forget ",
-        "drop ",
-        "dropped ",
-        "changed my mind about ",
-    ] {
-        if let Some(at) = lower.find(mark) {
-            let from = at.saturating_add(mark.len());
-            let rest = lower.get(from..).unwrap_or_default();
-            let end = [",", ".", ";", " with ", " for ", " because ", " and "]
-                .iter()
-                .filter_map(|it| rest.find(it))
-                .min()
-                .unwrap_or(rest.len());
-            return Some((from, from.saturating_add(end)));
-        }
-    }
-    None
 }

@@ -20,6 +20,7 @@ use super::{
     window::window,
 };
 use crate::{
+    compact::points_back,
     digest::sha256,
     extract::{
         Class, Fact, Status,
@@ -204,6 +205,10 @@ impl<'a> Reading<'a> {
             if place > 0 && cues::retracts(&sentence.lower) && self.retract(message, sentence) {
                 continue;
             }
+            if cues::gives_up(&sentence.lower) {
+                self.give_up(nth);
+                continue;
+            }
             if place > 0
                 && cues::is_bare(&sentence.lower)
                 && cues::answer(&sentence.lower) == Answer::No
@@ -299,6 +304,8 @@ impl<'a> Reading<'a> {
             self.complete(&mut it, nth);
         } else if is_first && cues::points_back(lower) && !it.text.contains(" — ") {
             self.point(&mut it, nth);
+        } else if cues::forbids(lower) && points_back(sentence.text) {
+            self.name(&mut it, nth, sentence);
         }
         if it.text.len() > length {
             // It chooses or accepts what stands before it now.

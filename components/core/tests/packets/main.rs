@@ -11,6 +11,7 @@
 mod afterwards;
 mod example;
 mod feedback;
+mod given_up;
 mod natural;
 mod properties;
 mod replies;
