@@ -20,6 +20,7 @@ mod describe;
 mod duplicate;
 mod facts;
 mod label;
+mod needs;
 mod prepare;
 mod relation;
 mod request;
@@ -83,11 +84,13 @@ pub fn compact(
             }
             chosen.drop_optional();
             chosen.reduce(goal);
+            chosen.drop_needy();
             if attempt < 2 {
                 // Room for other facts of what went. What they do not need is given back.
                 chosen.reduce(goal.saturating_sub(goal / FACTS_SHARE));
                 chosen.add_optional(goal);
                 chosen.restore(goal);
+                chosen.drop_needy();
             }
             document = chosen.document();
             let text = document.as_deref().unwrap_or_default();

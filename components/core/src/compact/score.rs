@@ -6,6 +6,7 @@ use super::{
     digest,
     duplicate::{Duplicate, duplicates},
     facts::{Fact, Facts},
+    needs::needs,
     request::{Fate, Request, Scored},
     weigh,
 };
@@ -40,6 +41,8 @@ pub(super) struct Judgement {
     pub(super) duplicate: Option<Duplicate>,
     /// True if it is the call of a tool, which has the score of its result.
     pub(super) is_call: bool,
+    /// The place of the item without which it misleads.
+    pub(super) need: Option<usize>,
 }
 
 /// Scores all items. `units` are the first items of their units.
@@ -98,10 +101,21 @@ pub(super) fn judge(request: &Request<'_>, facts: &Facts<'_>, units: &[usize]) -
             noise,
             duplicate,
             is_call: false,
+            need: None,
         });
         before = item.text().unwrap_or_default();
     }
     follow_results(items, units, &mut found);
+    for (place, need) in needs(items).into_iter().enumerate() {
+        let Some(judged) = found.get_mut(place) else { continue };
+        judged.need = need;
+        let score = judged.scored.parts.map_or(0, |_| judged.scored.score);
+        // A correction goes after what it corrects.
+        let later = need.filter(|it| *it > place).and_then(|it| found.get_mut(it));
+        if let Some(it) = later.filter(|it| it.scored.parts.is_some()) {
+            it.scored.score = it.scored.score.max(score);
+        }
+    }
     found
 }
 

@@ -270,7 +270,7 @@ impl<'a> Selection<'a> {
                 continue;
             }
             let before = self.choices_of(step.unit);
-            if before.iter().all(|it| *it == Choice::Whole) {
+            if before.iter().all(|it| *it == Choice::Whole) || self.is_needy(step.unit) {
                 continue;
             }
             self.set_unit(step.unit, |_| Choice::Whole);
@@ -279,6 +279,23 @@ impl<'a> Selection<'a> {
             }
         }
         self.label();
+    }
+
+    /// Returns true if an item of a unit needs one that is gone.
+    fn is_needy(&self, unit: usize) -> bool {
+        let members = self.members.get(unit).into_iter().flatten();
+        let mut needs = members.filter_map(|it| self.judged.get(*it)?.need);
+        needs.any(|it| self.choice(it) == Choice::Gone)
+    }
+
+    /// Removes the items that need one that is gone, as far as they may go.
+    pub(super) fn drop_needy(&mut self) {
+        for place in 0..self.steps.len() {
+            let Some(step) = self.steps.get(place).copied() else { continue };
+            if step.choice == Choice::Gone && self.is_needy(step.unit) {
+                self.take(step);
+            }
+        }
     }
 
     /// Adds lines of facts below 100 to the digest, the best and newest first.

@@ -149,10 +149,10 @@ impl Claim {
         let negates = polarity(&owned).1;
         let of_claim: Vec<&Token> = self.tokens.iter().collect();
         let order = self.is_earlier.zip(is_earlier(&owned)).is_some_and(|(a, b)| a != b);
-        let turns = relation::turns(&of_claim, tokens, order);
+        let turns =
+            relation::turns(&of_claim, tokens, order) || relation::changes(&of_claim, tokens);
         // `Deploy on Friday, do not wait` negates something else than `do not deploy on Friday`.
         !turns
-            && !relation::changes(&of_claim, tokens)
             && self.negates == (negates && self.is_negated_by(tokens, self.negates))
             && !(self.negates && relation::negates_other(&of_claim, tokens, &BEHIND))
     }

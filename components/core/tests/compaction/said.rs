@@ -6,7 +6,7 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use super::{compacted, item, outcome};
+use super::{compacted, has, item, outcome, tokens};
 
 const FILLER: &str = "This is a sentence that says nothing of any use to anybody who reads it. ";
 
@@ -110,4 +110,67 @@ fn what_was_reversed_does_not_stay_alone() {
         (user, "What is next?"),
     ]);
     assert!(found.contains("must not have gaps"), "{found}");
+}
+
+/// The first value stayed, with a higher score, and its correction went; and an answer stayed without
+/// its question.
+#[test]
+fn a_value_goes_before_its_correction_and_an_answer_with_its_question() {
+    let (user, model) = (ListedKind::UserMessage, ListedKind::SessionHistory);
+    let long = FILLER.repeat(4);
+    let question = format!("Should we encrypt the disk with a key of our own? {long}");
+    for (talk, alone, with) in [
+        (
+            &[
+                (user, "We need an export of the invoices."),
+                (user, "The link expires after 7 days."),
+                (model, "OK."),
+                (user, "The link shall be valid for 48 hours only."),
+                (model, "Changed."),
+                (user, "What is next?"),
+            ][..],
+            "7 days",
+            "48 hours",
+        ),
+        (
+            &[
+                (user, "Implement the retry queue."),
+                (model, "We have a sidecar now."),
+                (user, "Two replicas."),
+                (
+                    user,
+                    "Three replicas in the end, because the SRE people want to have one of them in \
+                        each zone.",
+                ),
+                (user, "Next is a load test."),
+            ],
+            "Two replicas",
+            "Three replicas",
+        ),
+        (
+            &[
+                (user, "Plan the database of the shop."),
+                (model, &question),
+                (user, "yes absolutely, good catch"),
+                (model, "OK."),
+                (user, "What is next?"),
+            ],
+            "good catch",
+            "a key of our own?",
+        ),
+    ] {
+        let items = talk.iter().enumerate();
+        let items: Vec<_> =
+            items.map(|(nth, (by, text))| item(&format!("m{nth}"), *by, text)).collect();
+        let mut is_seen = false;
+        for target in 1..tokens(&items) {
+            let Outcome::Compacted(made) = outcome(&items, Aim::Tokens(Tokens(target))) else {
+                continue;
+            };
+            let result = made.items(&items);
+            assert!(!has(&result, alone) || has(&result, with), "{target}: {result:?}");
+            is_seen |= has(&result, with);
+        }
+        assert!(is_seen, "{with}");
+    }
 }
