@@ -8,7 +8,7 @@ use crate::{
         unit_of,
     },
     item::Item,
-    text::words::Reader,
+    text::words::{Reader, Word},
 };
 
 /// A longer text names more than one value, and stands for itself.
@@ -40,70 +40,88 @@ const ANSWERS: [&str; 14] = [
     "fine",
 ];
 
+/// A message of a person: its words, and its numbers, each with the word behind it.
+#[derive(Default)]
+struct Said {
+    place: usize,
+    words: Vec<Word>,
+    numbers: Vec<(Token, Token)>,
+}
+
 /// Returns for each item the place of the one that it needs.
 pub(super) fn needs(items: &[Item]) -> Vec<Option<usize>> {
     let mut reader = Reader::default();
     let mut needs = vec![None; items.len()];
-    let mut valued: Vec<(usize, Vec<Token>)> = Vec::new();
+    let mut valued: Vec<Said> = Vec::new();
+    let mut answered = None;
     for (place, item) in items.iter().enumerate() {
         let text = item.text().unwrap_or_default();
-        if text.len() > TEXT_BYTES_MAX || !weigh::is_said_by_user(item) {
-            continue;
+        if text.len() <= TEXT_BYTES_MAX && weigh::is_said_by_user(item) {
+            let read = tokens(&mut reader, text);
+            if answered.is_some() && is_answer(text, &read) {
+                set(&mut needs, place, answered);
+            }
+            let said = said(place, &read);
+            if !said.numbers.is_empty() {
+                let earlier = valued.iter().rev().take(COMPARED_MAX).find(|it| said.corrects(it));
+                if let Some(earlier) = earlier {
+                    set(&mut needs, earlier.place, Some(place));
+                }
+                valued.push(said);
+            }
         }
-        let read = tokens(&mut reader, text);
-        let before = place.checked_sub(1);
-        if before
-            .and_then(|it| items.get(it))
-            .is_some_and(|it| !weigh::is_of_user(it) && !is_output(it))
-            && is_answer(text, &read)
-            && let Some(it) = needs.get_mut(place)
-        {
-            *it = before;
-        }
-        if measures(&read).next().is_none() {
-            continue;
-        }
-        let earlier = valued.iter().rev().take(COMPARED_MAX).find(|it| corrects(&read, &it.1));
-        if let Some(it) = earlier.and_then(|it| needs.get_mut(it.0)) {
-            *it = Some(place);
-        }
-        valued.push((place, read));
+        answered = (!weigh::is_of_user(item) && !is_output(item)).then_some(place);
     }
     needs
 }
 
+fn set(needs: &mut [Option<usize>], place: usize, need: Option<usize>) {
+    if let Some(it) = needs.get_mut(place) {
+        *it = need;
+    }
+}
+
 /// Returns true for an answer that says nothing by itself: `yes absolutely, good catch`.
 fn is_answer(text: &str, read: &[Token]) -> bool {
-    let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty());
-    let first = words.next().unwrap_or_default();
+    let first = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
     ANSWERS.iter().any(|it| it.eq_ignore_ascii_case(first))
-        && words.count() < ANSWER_WORDS_MAX
+        && text.split_ascii_whitespace().count() <= ANSWER_WORDS_MAX
         && !read.iter().any(|it| it.kind == TokenKind::Hard)
 }
 
-/// Returns the numbers of a text, each with the word behind it.
-fn measures(read: &[Token]) -> impl Iterator<Item = (&Token, &Token)> {
-    let is_number = |it: &Token| {
-        it.form.starts_with(|c: char| c.is_ascii_digit()) || NUMERALS.contains(&it.form.as_str())
-    };
-    let pairs = read.iter().zip(read.iter().skip(1));
-    pairs.filter(move |(a, b)| is_number(a) && b.kind == TokenKind::Word && b.stem != 0)
+/// Reads a message.
+fn said(place: usize, read: &[Token]) -> Said {
+    let mut said = Said { place, ..Said::default() };
+    let mut last: Option<&Token> = None;
+    for token in read {
+        let is_word = token.kind == TokenKind::Word && token.stem != 0;
+        if let Some(number) = last.filter(|_| is_word) {
+            said.numbers.push((number.clone(), token.clone()));
+        }
+        let form = token.form.as_str();
+        let is_number =
+            form.as_bytes().first().is_some_and(u8::is_ascii_digit) || NUMERALS.contains(&form);
+        if is_word && !is_number && unit_of(form) == 0 {
+            said.words.push(token.stem);
+        }
+        last = is_number.then_some(token);
+    }
+    said
 }
 
-/// Returns true if a text has another number of the same things as an earlier one, or another time for
-/// the same subject.
-fn corrects(new: &[Token], old: &[Token]) -> bool {
-    let is_subject =
-        |it: &&Token| it.kind == TokenKind::Word && it.stem != 0 && unit_of(&it.form) == 0;
-    let shares = new.iter().filter(is_subject).any(|it| old.iter().any(|one| one.stem == it.stem));
-    let is_time = |it: &Token| (1..=TIME_UNITS).contains(&unit_of(&it.form));
-    shares
-        && measures(new).any(|(number, what)| {
-            measures(old).any(|(before, of)| {
-                let is_same_time = is_time(what) && is_time(of);
-                let differs =
-                    !names_same(number, before) || unit_of(&what.form) != unit_of(&of.form);
-                differs && (is_same_time || what.stem == of.stem)
-            })
-        })
+impl Said {
+    /// Returns true if it has another number of the same things as an earlier one, or another time for
+    /// the same subject.
+    fn corrects(&self, old: &Self) -> bool {
+        self.words.iter().any(|it| old.words.contains(it))
+            && self.numbers.iter().any(|it| old.numbers.iter().any(|one| differ(it, one)))
+    }
+}
+
+/// Returns true for two numbers of the same things, or of time, that differ.
+fn differ((number, what): &(Token, Token), (before, of): &(Token, Token)) -> bool {
+    let (unit, other) = (unit_of(&what.form), unit_of(&of.form));
+    let is_time = |it: usize| (1..=TIME_UNITS).contains(&it);
+    (unit != other || !names_same(number, before))
+        && (what.stem == of.stem || is_time(unit) && is_time(other))
 }

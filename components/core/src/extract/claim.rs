@@ -121,22 +121,25 @@ enum Role {
 
 /// The words of the lists with their roles, sorted by digest: to search each list for each word of a
 /// text takes a third of the time of an extraction, and numbers are compared faster than words.
-static ROLES: LazyLock<Vec<(u64, &str, Role)>> = LazyLock::new(|| {
-    let of = |words: &'static [&'static str], role| {
-        words.iter().map(move |it| (digest_of(it.bytes()), *it, role))
+static ROLES: LazyLock<Vec<(u64, &'static str, Role)>> = LazyLock::new(|| {
+    let lists: [(&[&str], Role); 9] = [
+        (NEGATIONS, Role::Function(TokenKind::Negation)),
+        (AT_MOST, Role::Function(TokenKind::AtMost)),
+        (AT_LEAST, Role::Function(TokenKind::AtLeast)),
+        (&ONLY, Role::Function(TokenKind::Only)),
+        (&SOME, Role::Function(TokenKind::Some)),
+        (FILLERS, Role::Filler),
+        (EMPHASIS, Role::Emphasis),
+        (&EARLIER, Role::Order),
+        (&LATER, Role::Order),
+    ];
+    let mut all = Vec::new();
+    let mut add = |words: &[&'static str], role: Role| {
+        words.iter().for_each(|it| all.push((digest_of(it.bytes()), *it, role)));
     };
-    let units = UNITS.iter().zip(1..).flat_map(|(words, nth)| of(words, Role::Unit(nth)));
-    let all = of(NEGATIONS, Role::Function(TokenKind::Negation))
-        .chain(of(AT_MOST, Role::Function(TokenKind::AtMost)))
-        .chain(of(AT_LEAST, Role::Function(TokenKind::AtLeast)))
-        .chain(of(&ONLY, Role::Function(TokenKind::Only)))
-        .chain(of(&SOME, Role::Function(TokenKind::Some)))
-        .chain(of(FILLERS, Role::Filler))
-        .chain(of(EMPHASIS, Role::Emphasis))
-        .chain(of(&EARLIER, Role::Order))
-        .chain(of(&LATER, Role::Order))
-        .chain(units);
-    sorted(all.collect(), |a, b| a.0.cmp(&b.0))
+    lists.iter().for_each(|(words, role)| add(words, *role));
+    UNITS.iter().zip(1..).for_each(|(words, nth)| add(words, Role::Unit(nth)));
+    sorted(all, |a, b| a.0.cmp(&b.0))
 });
 /// The longest word of [`ROLES`], in bytes.
 const ROLE_BYTES_MAX: usize = 12;

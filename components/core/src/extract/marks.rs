@@ -561,10 +561,10 @@ pub(super) fn corrects(lower: &str) -> bool {
         || [" instead", " after all"].iter().any(|it| text.ends_with(it))
 }
 
-/// Returns the severity that a text names in brackets, or between two colons behind an id.
+/// Returns the severity that stands alone between brackets or colons of a text.
 pub(super) fn severity(text: &str) -> Option<Severity> {
-    let within = text.split(['[', '(']).skip(1).filter_map(|it| it.split([']', ')']).next());
-    within.chain(text.split(':').skip(1).take(1)).find_map(severity_named)
+    let mut parts = text.split(['[', ']', '(', ')', ':']).skip(1);
+    parts.find_map(severity_named)
 }
 
 /// Returns the severity of this name.

@@ -28,7 +28,7 @@ pub(crate) use claim::unit_of;
 pub use fact::{Class, Detail, Extraction, Fact, Place, Position, Severity, Status};
 pub(crate) use marks::is_quotation;
 pub(crate) use settle::Report;
-pub(crate) use supersede::{claims_all, holders, is_repeated};
+pub(crate) use supersede::{holders, is_repeated, repeated};
 
 use crate::{
     item::{Authority, Item},

@@ -8,7 +8,10 @@
 //!
 //! A third party never replaces a statement of the team.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use super::{
     claim::{Token, TokenKind, names_same, polarity, tokens},
@@ -21,7 +24,10 @@ use super::{
 use crate::{
     item::Authority,
     order::sorted,
-    text::words::{Reader, Word},
+    text::{
+        repetitions_where,
+        words::{Reader, Word},
+    },
 };
 
 /// The most earlier facts with a common word that a fact is compared with.
@@ -148,7 +154,7 @@ fn unsourced(text: &str) -> &str {
 
 /// Returns true if a statement claims all that another does: it has its numbers and names in their
 /// order, and the same negations and bounds. Then it may say the same, whatever other words it has.
-pub(crate) fn claims_all(own: &[Token], other: &[Token]) -> bool {
+fn claims_all(own: &[Token], other: &[Token]) -> bool {
     let is_hard = |it: &&Token| it.kind == TokenKind::Hard;
     let bounds = |all: &[Token]| {
         let kinds = all.iter().map(|it| it.kind);
@@ -157,6 +163,20 @@ pub(crate) fn claims_all(own: &[Token], other: &[Token]) -> bool {
     let mut hard = own.iter().filter(is_hard);
     bounds(own) == bounds(other)
         && other.iter().filter(is_hard).all(|one| hard.any(|it| names_same(one, it)))
+}
+
+/// Returns for each text the place of the one that it repeats: as [`repetitions`](crate::text::repetitions),
+/// but one that is only like another repeats it only if that claims all that it does, or if both are
+/// outputs of programs.
+pub(crate) fn repeated(texts: &[&str], is_output: &dyn Fn(usize) -> bool) -> Vec<Option<usize>> {
+    let claims = vec![OnceCell::new(); texts.len()];
+    let tokens = |nth: usize| -> &[Token] {
+        let read = || tokens(&mut Reader::default(), texts.get(nth).unwrap_or(&""));
+        claims.get(nth).map_or(&[], |it: &OnceCell<Vec<Token>>| it.get_or_init(read).as_slice())
+    };
+    repetitions_where(texts, &|a, b| {
+        is_output(a) && is_output(b) || claims_all(tokens(b), tokens(a))
+    })
 }
 
 fn can_be_replaced(class: Class) -> bool {

@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{
     budget::Reason,
-    extract::{claim::tokens, claims_all},
+    extract::repeated,
     order::sorted,
-    text::{self, Candidate, Score, repetitions_where, words::Reader},
+    text::{self, Candidate, Score},
 };
 
 /// A statement said in passing needs this much of the relevance of the best.
@@ -77,9 +77,7 @@ fn leave_repetitions(all: &[Statement], reasons: &mut [Left]) {
     let texts: Vec<String> = compared.iter().filter_map(|it| all.get(*it)).map(said).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     // `Always deploy on Friday …` is nearly `Never deploy on Friday …`.
-    let read = |nth: usize| tokens(&mut Reader::default(), texts.get(nth).unwrap_or(&""));
-    let may_repeat = |a: usize, b: usize| claims_all(&read(b), &read(a));
-    for (place, other) in compared.iter().zip(repetitions_where(&texts, &may_repeat)) {
+    for (place, other) in compared.iter().zip(repeated(&texts, &|_| false)) {
         let other = other.and_then(|it| compared.get(it)).copied();
         if let (Some(other), Some(reason)) = (other, reasons.get_mut(*place)) {
             *reason = Some((Reason::DuplicateOf, Some(other)));

@@ -8,6 +8,7 @@ use super::{
     cues::{self, Answer},
     kinds::Part,
     messages::{Message, Sentence},
+    revise::Said,
     statement::Statement,
     talk::{REACTION_WORDS_MAX, Reading},
     weigh::{Known, weigh},
@@ -359,18 +360,11 @@ impl Reading<'_> {
     /// was the reason to give it up.
     pub(super) fn give_up(&mut self, nth: usize) {
         let Some(message) = self.of_model_before(nth) else { return };
-        let told: Vec<&str> = message.sentences.iter().map(|it| it.text).collect();
-        let told = told.join(" ");
-        let last = (0..self.found.len()).rev().find(|it| {
-            let said = self.found.get(*it).map(|it| (it.is_live && it.is_user, it.statement.part));
-            said == Some((true, Part::Decision))
-        });
-        let Some(text) = last.and_then(|it| self.found.get(it)).map(|it| it.statement.text.clone())
-        else {
-            return;
-        };
-        let is_of_it = self.shares(&text, &told);
-        if let Some(it) = last.and_then(|it| self.found.get_mut(it)).filter(|_| is_of_it) {
+        let is_choice = |it: &Said| it.is_live && it.is_user && it.statement.part == Part::Decision;
+        let Some(last) = self.found.iter().rposition(is_choice) else { return };
+        let text = self.found.get(last).map_or_else(String::new, |it| it.statement.text.clone());
+        let is_of_it = message.sentences.iter().any(|it| self.shares(&text, it.text));
+        if let Some(it) = self.found.get_mut(last).filter(|_| is_of_it) {
             it.is_live = false;
         }
     }
@@ -378,20 +372,25 @@ impl Reading<'_> {
     /// Puts before a rule such as `Don't touch it.` the sentence that says what it is about: one of the
     /// message, or of that of a model before.
     pub(super) fn name(&mut self, it: &mut Statement, nth: usize, sentence: &Sentence<'_>) {
-        let own = self.messages.get(nth).into_iter().flat_map(|it| &it.sentences);
-        let own = own.filter(|it| it.start < sentence.start);
-        let model = self.of_model_before(nth).into_iter().flat_map(|it| &it.sentences);
-        let reader = &mut self.reader;
-        let mut names = |it: &&Sentence<'_>| {
-            let read = tokens(reader, it.text);
-            let has_word = read.iter().any(|it| it.kind == TokenKind::Word);
-            let has_value = read.iter().any(|it| it.kind == TokenKind::Hard);
-            (has_value || has_word && !cues::has_pronoun(&it.lower)) && !cues::is_bare(&it.lower)
-        };
-        let all: Vec<&Sentence<'_>> = model.chain(own).collect();
-        if let Some(before) = all.into_iter().rfind(&mut names) {
-            it.text = format!("{} — {}", before.text, it.spoken());
+        let own = self.messages.get(nth);
+        let place = own.map(|it| it.item);
+        for message in [own, self.of_model_before(nth)].into_iter().flatten() {
+            for before in message.sentences.iter().rev() {
+                let is_before = Some(message.item) != place || before.start < sentence.start;
+                if is_before && self.names(before) {
+                    it.text = format!("{} — {}", before.text, it.spoken());
+                    return;
+                }
+            }
         }
+    }
+
+    /// Returns true if a sentence names something.
+    fn names(&mut self, it: &Sentence<'_>) -> bool {
+        let read = tokens(&mut self.reader, it.text);
+        let has = |kind| read.iter().any(|it| it.kind == kind);
+        (has(TokenKind::Hard) || has(TokenKind::Word) && !cues::has_pronoun(&it.lower))
+            && !cues::is_bare(&it.lower)
     }
 
     /// Puts what a fragment such as `WebP.` chooses from before it.

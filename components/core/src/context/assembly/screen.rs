@@ -1,14 +1,13 @@
 //! Screening: leaves out the candidates that cannot be shown, whatever their rank (spec 16.10).
 
-use std::{cell::OnceCell, cmp::Reverse};
+use std::cmp::Reverse;
 
 use super::{Request, Segment};
 use crate::{
     budget::{Omission, Reason},
-    extract::{claim::tokens, claims_all},
+    extract::repeated,
     item::{Item, Kind, ListedKind, units::members},
     order::sorted,
-    text::{repetitions_where, words::Reader},
 };
 
 /// Returns why items are left out; `None` for those that remain, always whole units. `fixed` are the
@@ -158,18 +157,8 @@ impl Screen<'_> {
             let item = compared.get(nth).and_then(|it| items.get(*it));
             item.is_some_and(|it| it.kind == Kind::Listed(ListedKind::ToolResult))
         };
-        let read = vec![OnceCell::new(); texts.len()];
-        let tokens = |nth: usize| {
-            let text = texts.get(nth).copied().unwrap_or_default();
-            let read = read.get(nth);
-            read.map(|it| it.get_or_init(|| tokens(&mut Reader::default(), text)))
-        };
-        let may_repeat = |a: usize, b: usize| {
-            is_output(a) && is_output(b)
-                || tokens(a).zip(tokens(b)).is_some_and(|(a, b)| claims_all(b, a))
-        };
-        for (nth, repeated) in repetitions_where(&texts, &may_repeat).into_iter().enumerate() {
-            let newer = repeated.and_then(|it| compared.get(it));
+        for (nth, other) in repeated(&texts, &is_output).into_iter().enumerate() {
+            let newer = other.and_then(|it| compared.get(it));
             if let (Some(place), Some(newer)) = (compared.get(nth), newer) {
                 self.replace(*place, Reason::DuplicateOf, *newer);
             }
