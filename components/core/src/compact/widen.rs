@@ -70,14 +70,14 @@ pub(super) fn widened<'a>(whole: &'a str, fact: &'a Fact) -> &'a str {
 /// Returns how many bytes right before a fact name its speaker or what it is about. `before` is the
 /// line up to it.
 fn named(before: &str, fact: &Fact) -> usize {
-    let speaker = head(before, |_| false).speaker.filter(|it| fact.made_by.as_deref() == Some(*it));
+    let head = head(before, &|_| false);
+    let speaker = head.speaker.filter(|it| fact.made_by.as_deref() == Some(*it));
     let from = speaker.and_then(|it| before.find(it)).or_else(|| {
-        let spoken = head(before, |_| false).rest;
-        let said = before.get(spoken..)?;
-        let last = sentence_ends(said.trim_end()).filter(|it| *it < said.trim_end().len()).last();
-        let last = spoken.saturating_add(last.unwrap_or(0));
-        let sentence = before.get(last..).filter(|_| points_back(&fact.text))?;
-        Some(last.saturating_add(sentence.len()).saturating_sub(sentence.trim_start().len()))
+        let said = before.get(head.rest..)?.trim_end();
+        let last = sentence_ends(said).filter(|it| *it < said.len()).last().unwrap_or(0);
+        let sentence = said.get(last..).filter(|it| !it.is_empty() && points_back(&fact.text))?;
+        let lead = sentence.len().saturating_sub(sentence.trim_start().len());
+        Some(head.rest.saturating_add(last).saturating_add(lead))
     });
     let length = from.map_or(0, |it| before.len().saturating_sub(it));
     if length <= ADDED_BYTES_MAX { length } else { 0 }

@@ -27,7 +27,7 @@ pub(super) const SPEAKER_BYTES_MAX: usize = 40;
 
 /// Reads the start of a line, before its first word: bullets, numbers, bold marks, a time, a
 /// speaker. `is_label` distinguishes labels such as `Decision` from speakers.
-pub(crate) fn head(line: &str, is_label: impl Fn(&str) -> bool) -> Head<'_> {
+pub(crate) fn head<'a>(line: &'a str, is_label: &dyn Fn(&str) -> bool) -> Head<'a> {
     let mut head = Head::default();
     let mut rest = skip_bullet(line);
     if let Some((time, after)) = rest.strip_prefix('[').and_then(|it| it.split_once(']'))
@@ -170,34 +170,38 @@ pub(crate) fn is_shortened(before: &str, after: &str) -> bool {
 
 /// Returns the ends of the sentences of `text`, in bytes.
 pub(crate) fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
-    let mut places = 0..text.len();
-    let mut is_done = text.is_empty();
+    let mut next = Some(0).filter(|_| !text.is_empty());
     std::iter::from_fn(move || {
-        if is_done {
-            return None;
-        }
-        for at in places.by_ref() {
-            let Some(c) = char_at(text, at) else { continue };
-            let end = at.saturating_add(c.len_utf8());
-            let ends = match c {
-                '.' => {
-                    char_at(text, end).is_some_and(char::is_whitespace)
-                        && !is_shortened(
-                            text.get(..at).unwrap_or_default(),
-                            text.get(end..).unwrap_or_default(),
-                        )
-                }
-                '!' | '?' => char_at(text, end).is_some_and(char::is_whitespace),
-                '。' | '！' | '？' | '؟' => end < text.len(),
-                _ => false,
-            };
-            if ends {
-                return Some(end);
-            }
-        }
-        is_done = true;
-        Some(text.len())
+        let end = sentence_end(text, next?);
+        next = Some(end).filter(|it| *it < text.len());
+        Some(end)
     })
+}
+
+/// Returns the end of the sentence of `text` that begins at a byte. Out of line, for it is asked for in
+/// many places.
+#[inline(never)]
+fn sentence_end(text: &str, from: usize) -> usize {
+    for at in from..text.len() {
+        let Some(c) = char_at(text, at) else { continue };
+        let end = at.saturating_add(c.len_utf8());
+        let ends = match c {
+            '.' => {
+                char_at(text, end).is_some_and(char::is_whitespace)
+                    && !is_shortened(
+                        text.get(..at).unwrap_or_default(),
+                        text.get(end..).unwrap_or_default(),
+                    )
+            }
+            '!' | '?' => char_at(text, end).is_some_and(char::is_whitespace),
+            '。' | '！' | '？' | '؟' => end < text.len(),
+            _ => false,
+        };
+        if ends {
+            return end;
+        }
+    }
+    text.len()
 }
 
 #[cfg(test)]
@@ -207,7 +211,7 @@ mod tests {
     #[test]
     fn the_head_of_a_line_is_taken_apart() {
         let of = |line: &'static str| {
-            let head = head(line, |it| it == "decision");
+            let head = head(line, &|it| it == "decision");
             (head.said_at, head.speaker, line.get(head.rest..).unwrap_or_default())
         };
         for (line, expected) in [

@@ -124,7 +124,7 @@ impl<'a> Scan<'a> {
         if line.text.trim_start().starts_with('>') {
             return 1;
         }
-        let mut start = head(line.text, |it| marks::label(it).is_some() || is_part(it));
+        let mut start = head(line.text, &|it| marks::label(it).is_some() || is_part(it));
         let mut rest = line.text.get(start.rest..).unwrap_or_default();
         if line.is_fenced {
             // `// TODO: rename it`

@@ -132,7 +132,7 @@ fn name(line: &str, is_word: impl Fn(&str) -> bool) -> Option<&str> {
     let (name, _) = line.split_once(": ")?;
     let has_role = name.ends_with(')') && name.contains(" (");
     let is_name = has_role && name.len() <= ROLE_BYTES_MAX
-        || head(line, |_| false).speaker.is_some() && !name.split(' ').any(is_word);
+        || head(line, &|_| false).speaker.is_some() && !name.split(' ').any(is_word);
     (is_name && extract::unlabelled(line).len() == line.len()).then_some(name)
 }
 
@@ -149,7 +149,7 @@ fn sentences<'a>(text: &'a str, name: impl Fn(&'a str) -> Option<&'a str>) -> Ve
         if line.is_fenced || line.text.trim_start().starts_with('>') {
             continue;
         }
-        let skipped = head(line.text, |_| true).rest;
+        let skipped = head(line.text, &|_| true).rest;
         let rest = line.text.get(skipped..).unwrap_or_default();
         let by = name(rest);
         let mut from = 0;
