@@ -1,10 +1,10 @@
-//! Items that mislead without another one: an earlier value without its correction, and a short answer
-//! without what it answers.
+//! Items that mislead without another one: an earlier value without its correction, and a short
+//! answer without what it answers.
 
 use super::{condense::is_output, weigh};
 use crate::{
     extract::{
-        claim::{Token, TokenKind, names_same, tokens},
+        claim::{NUMERALS, Token, TokenKind, names_same, tokens},
         unit_of,
     },
     item::Item,
@@ -19,9 +19,6 @@ const COMPARED_MAX: usize = 16;
 const ANSWER_WORDS_MAX: usize = 6;
 /// The units of time are the first ones.
 const TIME_UNITS: usize = 8;
-/// Numbers that are often written as words.
-const NUMERALS: [&str; 11] =
-    ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 /// The first words of answers.
 const ANSWERS: [&str; 14] = [
     "yes",
@@ -110,8 +107,8 @@ fn said(place: usize, read: &[Token]) -> Said {
 }
 
 impl Said {
-    /// Returns true if it has another number of the same things as an earlier one, or another time for
-    /// the same subject.
+    /// Returns true if it has another number of the same things as an earlier one, or another time
+    /// for the same subject.
     fn corrects(&self, old: &Self) -> bool {
         self.words.iter().any(|it| old.words.contains(it))
             && self.numbers.iter().any(|it| old.numbers.iter().any(|one| differ(it, one)))

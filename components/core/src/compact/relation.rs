@@ -144,8 +144,8 @@ fn counted<'a>(tokens: &[&'a Token]) -> Vec<(&'a Token, &'a Token)> {
     pairs.filter(|(a, b)| is_number(a) && b.kind == TokenKind::Word).collect()
 }
 
-/// Returns true if `said` is of a part of what `claim` is of, no longer of it alone, or in another unit,
-/// revokes it, or exchanges what goes where.
+/// Returns true if `said` is of a part of what `claim` is of, no longer of it alone, or in another
+/// unit, revokes it, or exchanges what goes where.
 pub(super) fn changes(claim: &[&Token], said: &[&Token]) -> bool {
     const ALONE: [&str; 5] = ["alone", "restricted", "limited", "nobody", "everyone"];
     let has = |list: &[&Token], kind| list.iter().any(|it| it.kind == kind);
@@ -174,8 +174,8 @@ fn lacks_unit(own: &[&Token], other: &[&Token]) -> bool {
         .any(|one| !other.iter().filter(is_unit).any(|it| unit_of(&it.form) == unit_of(&one.form)))
 }
 
-/// Returns true if `said` moves to one place what `claim` moves to another: `Reads go to the primary,
-/// writes to the replica.`
+/// Returns true if `said` moves to one place what `claim` moves to another: `Reads go to the
+/// primary, writes to the replica.`
 fn crosses(claim: &[&Token], said: &[&Token]) -> bool {
     let (own, others) = (moved(claim), moved(said));
     own.iter().filter(|it| !it.0.is_empty()).any(|(what, place)| {

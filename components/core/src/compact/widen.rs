@@ -1,8 +1,8 @@
-//! Facts with what limits or names them: a sentence alone may say more than its speaker did, or not of
-//! what.
+//! Facts with what limits or names them: a sentence alone may say more than its speaker did, or not
+//! of what.
 //!
-//! The text of a fact that a digest may have begins with the name of its speaker, or with the sentence
-//! that a pronoun in it points at, and ends behind the sentences that limit it.
+//! The text of a fact that a digest may have begins with the name of its speaker, or with the
+//! sentence that a pronoun in it points at, and ends behind the sentences that limit it.
 
 use crate::extract::{
     Class, Fact,
@@ -49,7 +49,7 @@ pub(super) fn widened<'a>(whole: &'a str, fact: &'a Fact) -> &'a str {
     if !may_be_limited || !is_of_line {
         return &fact.text;
     }
-    // Not all of a line: it may have thousands of facts.
+    // Not all of a line is read: it may have thousands of facts.
     let near = |mut at: usize| {
         while !whole.is_char_boundary(at) {
             at = at.saturating_sub(1);

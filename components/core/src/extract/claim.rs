@@ -103,7 +103,7 @@ const UNITS: [&[&str]; 16] = [
     &["million"],
 ];
 /// Numbers that are often written as words.
-pub(super) const NUMERALS: [&str; 13] = [
+pub(crate) const NUMERALS: [&str; 13] = [
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
     "eleven", "twelve",
 ];
@@ -133,12 +133,13 @@ static ROLES: LazyLock<Vec<(u64, &'static str, Role)>> = LazyLock::new(|| {
         (&EARLIER, Role::Order),
         (&LATER, Role::Order),
     ];
+    let units = UNITS.iter().zip(1..).map(|(words, nth)| (*words, Role::Unit(nth)));
     let mut all = Vec::new();
-    let mut add = |words: &[&'static str], role: Role| {
-        words.iter().for_each(|it| all.push((digest_of(it.bytes()), *it, role)));
-    };
-    lists.iter().for_each(|(words, role)| add(words, *role));
-    UNITS.iter().zip(1..).for_each(|(words, nth)| add(words, Role::Unit(nth)));
+    for (words, role) in lists.into_iter().chain(units) {
+        for word in words {
+            all.push((digest_of(word.bytes()), *word, role));
+        }
+    }
     sorted(all, |a, b| a.0.cmp(&b.0))
 });
 /// The longest word of [`ROLES`], in bytes.

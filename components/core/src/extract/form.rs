@@ -73,7 +73,8 @@ pub(super) fn inner_label(sentence: &str) -> Option<(Class, usize)> {
     None
 }
 
-/// Returns true if a sentence has a severity in capitals and brackets: `The pool is dry [CRITICAL].`
+/// Returns true if a sentence has a severity in capitals and brackets: `The pool is dry
+/// [CRITICAL].`
 pub(super) fn is_marked_issue(sentence: &str) -> bool {
     let mut within = sentence.split('[').skip(1).filter_map(|it| it.split(']').next());
     within.any(|it| !it.contains(char::is_lowercase) && marks::severity_named(it).is_some())

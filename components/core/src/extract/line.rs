@@ -178,8 +178,8 @@ pub(crate) fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns the end of the sentence of `text` that begins at a byte. Out of line, for it is asked for in
-/// many places.
+/// Returns the end of the sentence of `text` that begins at a byte. Out of line, for it is asked
+/// for in many places.
 #[inline(never)]
 fn sentence_end(text: &str, from: usize) -> usize {
     for at in from..text.len() {

@@ -1,4 +1,5 @@
-//! What a sentence says of the words in it: whether it negates, bounds from above or below, or orders.
+//! What a sentence says of the words in it: whether it negates, bounds from above or below, or
+//! orders.
 
 use super::claim::{Token, TokenKind};
 

@@ -50,8 +50,8 @@ const LEFT: [&str; 8] = [
     "no longer use ",
 ];
 /// Words of a choice that are not of its subject.
-const CHOOSING: &str = "use using take go going run keep let choose adopt switch change mind instead \
-    actually after all";
+const CHOOSING: &str = "use using take go going run keep let choose adopt switch change mind \
+    instead actually after all";
 /// Two statements of one subject share at least this many words.
 const SHARED_MIN: usize = 2;
 
@@ -165,9 +165,9 @@ fn claims_all(own: &[Token], other: &[Token]) -> bool {
         && other.iter().filter(is_hard).all(|one| hard.any(|it| names_same(one, it)))
 }
 
-/// Returns for each text the place of the one that it repeats: as [`repetitions`](crate::text::repetitions),
-/// but one that is only like another repeats it only if that claims all that it does, or if both are
-/// outputs of programs.
+/// Returns for each text the place of the one that it repeats: as
+/// [`repetitions`](crate::text::repetitions), but one that is only like another repeats it only if
+/// that claims all that it does, or if both are outputs of programs.
 pub(crate) fn repeated(texts: &[&str], is_output: &dyn Fn(usize) -> bool) -> Vec<Option<usize>> {
     let claims = vec![OnceCell::new(); texts.len()];
     let tokens = |nth: usize| -> &[Token] {
@@ -280,8 +280,8 @@ fn restates(new: &Statement, old: &Statement) -> bool {
         && may_change(old)
 }
 
-/// Returns true if `new` says of itself that it corrects, and chooses another name or number for a subject
-/// of `old`: `Actually, let's use Postgres for the queue.`
+/// Returns true if `new` says of itself that it corrects, and chooses another name or number for a
+/// subject of `old`: `Actually, let's use Postgres for the queue.`
 fn corrects(new: &Statement, old: &Statement, choosing: &[Word]) -> bool {
     let is_subject = |it: &&Word| old.words.contains(it) && !choosing.contains(it);
     let values = new.values.first().zip(old.values.first());

@@ -137,7 +137,8 @@ const NO_LIST: &str = "no, nope, nah, hell no, let's not, not this time, not con
     absolutely not, of course not, definitely not, no way, no time, no space, no need, i don't \
     think so, i disagree, bad idea, never mind, scratch that, forget it, forget that, drop it, \
     drop that, skip it, skip that";
-const CORRECTIONS_LIST: &str = "one change, small change, change of plan, instead, actually, on second thought, scratch that, change that, \
+const CORRECTIONS_LIST: &str = "one change, small change, change of plan, instead, \
+    actually, on second thought, scratch that, change that, \
     change it, changed, make it, make that, rather than, no longer, not anymore, switch to, \
     switched to, correction, i meant, move it, moved to, bump, raise it, lower it, never mind, \
     turns out, turned out, after all, new plan, revert, go back, better, we were wrong, i was \

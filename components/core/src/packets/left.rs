@@ -2,9 +2,9 @@
 
 use crate::text::words::Word;
 
-/// Returns true if a sentence leaves a word of an earlier one, and has most of its other words: `Order
-/// them per order id then, not per customer` after `Keep the order per customer`. `generic` words name
-/// nothing.
+/// Returns true if a sentence leaves a word of an earlier one, and has most of its other words:
+/// `Order them per order id then, not per customer` after `Keep the order per customer`. `generic`
+/// words name nothing.
 pub(super) fn leaves(left: &[Word], new: &[Word], old: &[Word], generic: &[Word]) -> bool {
     let named = || left.iter().filter(|it| !generic.contains(it));
     let others = || old.iter().filter(|it| !left.contains(it));

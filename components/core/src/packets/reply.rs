@@ -212,8 +212,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Returns true for a sentence of a model that proposes nothing: it tells how something is, or what
-    /// a page says.
+    /// Returns true for a sentence of a model that proposes nothing: it tells how something is, or
+    /// what a page says.
     fn is_report(
         &self,
         before: &Message<'_>,
@@ -356,8 +356,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Removes the last choice of a person that has a word of the message of a model before: what that says
-    /// was the reason to give it up.
+    /// Removes the last choice of a person that has a word of the message of a model before: what
+    /// that says was the reason to give it up.
     pub(super) fn give_up(&mut self, nth: usize) {
         let Some(message) = self.of_model_before(nth) else { return };
         let is_choice = |it: &Said| it.is_live && it.is_user && it.statement.part == Part::Decision;
@@ -369,8 +369,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Puts before a rule such as `Don't touch it.` the sentence that says what it is about: one of the
-    /// message, or of that of a model before.
+    /// Puts before a rule such as `Don't touch it.` the sentence that says what it is about: one of
+    /// the message, or of that of a model before.
     pub(super) fn name(&mut self, it: &mut Statement, nth: usize, sentence: &Sentence<'_>) {
         let own = self.messages.get(nth);
         let place = own.map(|it| it.item);

@@ -60,8 +60,8 @@ fn every_reason_is_given_and_names_the_other_item() {
     assert_eq!([other(5), other(7)], [Some("v2".to_owned()), Some("original".to_owned())]);
 }
 
-/// `Always write …` of a newer web page was nearly the same as the user's `Never write …`, so that only
-/// the page was shown.
+/// `Always write …` of a newer web page was nearly the same as the user's `Never write …`, so that
+/// only the page was shown.
 #[test]
 fn what_negates_counts_or_names_otherwise_is_no_duplicate() {
     let shown = |memory: &str, page: &str| {

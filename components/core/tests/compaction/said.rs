@@ -22,8 +22,8 @@ fn digest(by: ListedKind, said: &str) -> String {
     compacted(&items, 90).digest.map(|it| it.text).unwrap_or_default()
 }
 
-/// `You must delete the logs.` stayed, and `Not the audit logs` behind it went; so did what a pronoun
-/// pointed at.
+/// `You must delete the logs.` stayed, and `Not the audit logs` behind it went; so did what a
+/// pronoun pointed at.
 #[test]
 fn a_sentence_stays_with_what_limits_or_names_it() {
     let user = ListedKind::UserMessage;
@@ -112,8 +112,8 @@ fn what_was_reversed_does_not_stay_alone() {
     assert!(found.contains("must not have gaps"), "{found}");
 }
 
-/// The first value stayed, with a higher score, and its correction went; and an answer stayed without
-/// its question.
+/// The first value stayed, with a higher score, and its correction went; and an answer stayed
+/// without its question.
 #[test]
 fn a_value_goes_before_its_correction_and_an_answer_with_its_question() {
     let (user, model) = (ListedKind::UserMessage, ListedKind::SessionHistory);

@@ -30,7 +30,8 @@ fn a_label_in_capitals_may_stand_within_a_sentence() {
     ])
     .facts;
     assert_eq!(facts[0].status, Status::Superseded);
-    // In quotation marks, in lower case, or without anything before it that ends a clause, it is none.
+    // In quotation marks, in lower case, or without anything before it that ends a clause, it is
+    // none.
     for text in [
         "He wrote, \"DECISION: cart in Redis\" on it.",
         "For the record, the decision: it depends.",

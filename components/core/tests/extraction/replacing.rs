@@ -154,8 +154,8 @@ fn only_what_is_plainly_done_settles_an_issue() {
     }
 }
 
-/// Only `X instead of Y` and `Switched to X from Y` were reversals: a decision that somebody took back
-/// in other words held beside the new one.
+/// Only `X instead of Y` and `Switched to X from Y` were reversals: a decision that somebody took
+/// back in other words held beside the new one.
 #[test]
 fn a_decision_is_taken_back_in_many_words() {
     let decided = "We will use Redis for the queue.";

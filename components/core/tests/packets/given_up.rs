@@ -64,8 +64,8 @@ fn what_was_given_up_is_not_shown_beside_its_correction() {
     ]);
 }
 
-/// `Don't touch it.` was a constraint, and nothing said what `it` is; and a rule stood behind what a
-/// model said to have done.
+/// `Don't touch it.` was a constraint, and nothing said what `it` is; and a rule stood behind what
+/// a model said to have done.
 #[test]
 fn a_rule_stands_with_what_it_is_about() {
     check(&[

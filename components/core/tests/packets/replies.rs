@@ -273,8 +273,8 @@ fn an_answer_stands_with_what_it_answers() {
     check(ANSWERS);
 }
 
-/// The defect that a model reported, and what it told of a page, became decisions once the user said
-/// `yes`: the packet told its worker to store passwords in plain text.
+/// The defect that a model reported, and what it told of a page, became decisions once the user
+/// said `yes`: the packet told its worker to store passwords in plain text.
 #[test]
 fn what_a_model_reports_is_no_decision() {
     let none = ["decisions:"].as_slice();

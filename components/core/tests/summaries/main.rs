@@ -281,8 +281,8 @@ fn an_exchanged_relation_is_not_present() {
     }
 }
 
-/// Sentences with the words of a fact were reported as present although they said less, more, or that it
-/// holds no more.
+/// Sentences with the words of a fact were reported as present although they said less, more, or
+/// that it holds no more.
 #[test]
 fn another_unit_part_or_sign_is_not_present() {
     for (fact, same, other) in [

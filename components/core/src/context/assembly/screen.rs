@@ -122,8 +122,8 @@ impl Screen<'_> {
         }
     }
 
-    /// Leaves out items whose text another item repeats: one of more authority, or else a newer one.
-    /// Messages of a conversation stay: "yes" means something else each time.
+    /// Leaves out items whose text another item repeats: one of more authority, or else a newer
+    /// one. Messages of a conversation stay: "yes" means something else each time.
     fn omit_repetitions(&mut self) {
         let items = self.items;
         let is_message = |item: &Item| {
