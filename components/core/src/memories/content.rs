@@ -169,6 +169,11 @@ fn checked(rule: &MemberRule, value: Value) -> Result<Value, Error> {
     let is_text = |text: &str| {
         let chars = text.chars().count();
         let (is_empty, is_long) = (text.trim().is_empty(), chars > MEMBER_CHARS_MAX);
+        if is_empty && chars > 0 {
+            return Err(Error::malformed(format!(
+                "content.{name} is blank; write a text of 1 to {MEMBER_CHARS_MAX} characters"
+            )));
+        }
         if is_empty || is_long {
             return Err(Error::malformed(format!(
                 "content.{name} has a text of {chars} characters; it must be 1 to {MEMBER_CHARS_MAX}"

@@ -28,6 +28,8 @@ use crate::{
 pub const REHYDRATE_TOKENS_DEFAULT: Tokens = Tokens(20_000);
 /// The range of budgets.
 pub const REHYDRATE_TOKENS: std::ops::RangeInclusive<u32> = 500..=200_000;
+/// The importance from which a decision is among the first that a session should know.
+const IMPORTANT_MIN: u8 = 7;
 /// The most memories of any age that a task adds.
 const FURTHER_MAX: usize = 5;
 
@@ -86,7 +88,9 @@ impl Part {
         match self {
             Self::Summary => false,
             Self::State => it.kind == Kind::State,
-            Self::Decisions => it.kind == Kind::Decision && it.importance >= 7 && is_within(30),
+            Self::Decisions => {
+                it.kind == Kind::Decision && it.importance >= IMPORTANT_MIN && is_within(30)
+            }
             Self::Issues => {
                 it.kind == Kind::Issue
                     && it.status == Some(Status::Open)
@@ -184,8 +188,14 @@ pub(crate) fn choose(all: &[Candidate], now: Timestamp) -> Vec<(Part, Vec<u64>)>
     chosen
 }
 
-/// Returns how many memories there are of each kind, for the summary.
-pub(crate) fn summary(all: &[Candidate], archived: u32, sessions: &Continuity) -> String {
+/// Returns how many memories there are of each kind, for the summary, and how many important
+/// decisions are not among the `chosen`: rules that hold for years are older than a month.
+pub(crate) fn summary(
+    all: &[Candidate],
+    chosen: &[(Part, Vec<Memory>)],
+    archived: u32,
+    sessions: &Continuity,
+) -> String {
     let count =
         |is_meant: &dyn Fn(&Brief) -> bool| all.iter().filter(|it| is_meant(&it.brief)).count();
     let of = |kind: Kind| count(&|it| it.kind == kind);
@@ -202,6 +212,18 @@ pub(crate) fn summary(all: &[Candidate], archived: u32, sessions: &Continuity) -
         of(Kind::Learning),
         of(Kind::Handoff),
     );
+    let is_shown = |it: &Brief| {
+        chosen.iter().flat_map(|one| &one.1).any(|memory| memory.number() == it.number)
+    };
+    let hidden =
+        count(&|it| it.kind == Kind::Decision && it.importance >= IMPORTANT_MIN && !is_shown(it));
+    if hidden > 0 {
+        let _ = writeln!(
+            text,
+            "Further decisions of importance {IMPORTANT_MIN} or more, not below: {hidden}; \
+             search_memories finds them."
+        );
+    }
     let last = match (sessions.last_session_end, sessions.since_ms) {
         (Some(at), Some(ms)) => format!("; the last other one worked until {at}, {} ago", span(ms)),
         _ => String::new(),

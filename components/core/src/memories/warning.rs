@@ -74,8 +74,9 @@ pub(crate) fn on_like(other: &Memory, is_repetition: bool, is_recalled: bool) ->
     )
 }
 
-/// Returns the warning that the same memory is stored already.
-pub(crate) fn already_stored(it: &Memory) -> MemoryWarning {
+/// Returns the warning that the same memory is stored already, with what was not done if the new one
+/// was to replace others.
+pub(crate) fn already_stored(it: &Memory, replaces: bool) -> MemoryWarning {
     let state = if it.is_marked {
         "; it is marked for deletion, mark_memories as active keeps it"
     } else if it.archived_at.is_some() {
@@ -89,9 +90,14 @@ pub(crate) fn already_stored(it: &Memory) -> MemoryWarning {
         "; it is not verified, so rehydrate leaves it out until the orchestrator calls mark_memories \
          as verified"
     };
+    let replaced = if replaces {
+        "; so none was superseded: supersede_memory does that, with this memory as by"
+    } else {
+        ""
+    };
     MemoryWarning::new(
         MemoryWarningCode::AlreadyStored,
-        format!("memory {} has the same words, so none was added{state}{trust}", it.id),
+        format!("memory {} has the same words, so none was added{replaced}{state}{trust}", it.id),
     )
 }
 

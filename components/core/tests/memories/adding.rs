@@ -347,6 +347,20 @@ fn words_that_are_stored_and_unverified_are_reported_so() {
     assert!(!told().contains("verified"));
 }
 
+/// The reply said that the words were stored, and not that the decision they were to replace stays in
+/// force.
+#[test]
+fn words_that_are_stored_replace_nothing_and_the_reply_says_so() {
+    let host = project();
+    let old = add(&host, ORCHESTRATOR, decision("Tokens", "Sign them with RS256")).id;
+    let new = decision("Tokens", "Sign them with ES256");
+    add(&host, AGENT, new.clone());
+    let again = add(&host, ORCHESTRATOR, NewMemory { supersedes: vec![id(old)], ..new });
+    let said = &again.warnings[0].message;
+    assert!(said.contains("none was superseded: supersede_memory"), "{said}");
+    assert_eq!(read(&host, ORCHESTRATOR, old).memory.superseded_by, None);
+}
+
 /// Each addition rewrote the signatures of 64 memories and a page of 1,024 sketches, 50 KB for a
 /// lesson of one line: on a disk it took four times as long as the write of an entry.
 #[test]

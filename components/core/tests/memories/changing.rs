@@ -133,7 +133,13 @@ fn a_decision_that_an_agent_changed_is_a_proposal_again() {
     ask(&host, ORCHESTRATOR, mark(&[it], Mark::Verified));
     ask(&host, ORCHESTRATOR, change(importance(it, 7)));
     assert!(is_verified());
-    ask(&host, AGENT, change(importance(it, 8)));
+    // A confirmed decision once disappeared from every beginning because its author repeated its
+    // importance: only other words are another proposal.
+    let again = UpdateMemory { title: Some("Tokens".to_owned()), ..importance(it, 8) };
+    ask(&host, AGENT, change(again));
+    assert!(is_verified());
+    let words = vec![("decision".to_owned(), Some(text("Sign them with ES256")))];
+    ask(&host, AGENT, change(UpdateMemory { content: words, ..update(it) }));
     assert!(!is_verified());
     ask(&host, ORCHESTRATOR, change(importance(it, 9)));
     assert!(!is_verified(), "a change is no confirmation");

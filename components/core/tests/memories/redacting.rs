@@ -76,7 +76,13 @@ fn a_redaction_reaches_all_versions() {
     let left = shown.redacted.unwrap();
     assert_eq!((left.digest, left.reason.as_str()), (last, "it named a password"));
     check_totals(&host);
-    // A second redaction has nothing left to redact, and the first reason stays.
+    // A second redaction has nothing left to redact.
+    assert_eq!(set(&redacted(&host, it)), set(&digests));
+    // It replaces the reason, which could not be taken back before.
+    let reason = Line::parse("reason", "it named a login").unwrap();
+    ask(&host, ORCHESTRATOR, MemoriesCommand::Redact { id: id(it), reason });
+    let left = read(&host, ORCHESTRATOR, it).memory.redacted.unwrap();
+    assert_eq!(left.reason.as_str(), "it named a login");
     assert_eq!(set(&redacted(&host, it)), set(&digests));
 }
 

@@ -73,9 +73,12 @@ fn a_content_has_the_members_of_its_kind() {
     }
     let long = |chars: usize| content(Kind::Learning, &[("lesson", text(&"é".repeat(chars)))]);
     assert!(long(4_000).is_ok());
-    for bad in [long(4_001), long(0), content(Kind::Learning, &[("lesson", text(" \n"))])] {
+    for bad in [long(4_001), long(0)] {
         assert!(malformed(bad).contains("must be 1 to 4000"));
     }
+    // It was said to have 2 characters, which is in the range.
+    let blank = content(Kind::Learning, &[("lesson", text(" \n"))]);
+    assert!(malformed(blank).contains("is blank; write a text of 1 to 4000 characters"));
     let texts = |count: usize| {
         let all = Value::Texts(vec!["x".to_owned(); count]);
         content(Kind::Handoff, &[("summary", text("a")), ("next_actions", all)])

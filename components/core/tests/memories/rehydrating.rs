@@ -45,6 +45,21 @@ fn the_newest_state_is_told() {
     assert_eq!(titles(&host, &told(&host, None), Part::State), ["Newer"]);
 }
 
+/// Nothing said that the rules a project has had for months are not in the text.
+#[test]
+fn important_decisions_that_are_not_told_are_counted() {
+    let host = project();
+    let rule = |importance: u8, days: u64, title: &str| {
+        ago(days, important(importance, decision(title, &format!("Use {title}"))))
+    };
+    let text_of = |task| rehydrate(&host, ORCHESTRATOR, rehydration(20_000, task)).text;
+    add_all(&host, ORCHESTRATOR, vec![rule(8, 3, "new"), rule(6, 90, "minor")]);
+    assert!(!text_of(None).contains("not below"));
+    add_all(&host, ORCHESTRATOR, vec![rule(10, 58, "privacy"), rule(8, 40, "tabs")]);
+    assert!(text_of(None).contains("not below: 2; search_memories finds them"));
+    assert!(text_of(Some("privacy")).contains("not below: 1; search_memories finds them"));
+}
+
 #[test]
 fn important_decisions_of_30_days_are_told() {
     let host = project();

@@ -8,7 +8,8 @@ use shared_context_core::{
 };
 
 use crate::{
-    AGENT, DAY, ORCHESTRATOR, START, add, ask, at, find, issue, learning, mark, memory, project,
+    AGENT, DAY, ORCHESTRATOR, START, add, ask, at, decision, find, issue, learning, mark, memory,
+    project,
     random::{self, Stored, TAGS},
     search, set, state, tagged, text, titles, words,
 };
@@ -156,4 +157,25 @@ fn times_are_limits_that_are_left_out() {
     }
     let within = SearchMemories { after: at(START - 2), before: at(START), ..search() };
     assert_eq!(titles(&host, within), ["B"]);
+}
+
+/// The ids that people say to each other were looked for as words: of `DEC-2026-02-20-001` only the
+/// numbers were found, in other memories.
+#[test]
+fn a_memory_is_found_by_its_ids() {
+    let host = project();
+    let first = add(&host, ORCHESTRATOR, decision("Queue", "Postgres of 2026 holds the queue"));
+    let second = add(&host, ORCHESTRATOR, decision("Cache", "Redis 2026 holds the cache"));
+    let gone = "DEC-2026-02-20-009";
+    for (it, title) in [(&first, "Queue"), (&second, "Cache")] {
+        for query in [it.id.to_string(), format!(" {} ", it.decision.unwrap())] {
+            let found = find(&host, words(&query));
+            assert_eq!((found.total, found.found[0].memory.title.as_str()), (1, title), "{query}");
+        }
+    }
+    // What is no id of a memory is words.
+    assert_eq!(titles(&host, words(gone)).len(), 2);
+    // The other filters hold.
+    let archived = SearchMemories { is_archived: true, ..words(&first.id.to_string()) };
+    assert_eq!(titles(&host, archived), [""; 0]);
 }

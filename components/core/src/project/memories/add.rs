@@ -84,7 +84,7 @@ impl<B: Bucket> OpenProject<'_, B> {
                 decision: same.decision,
                 version: same.version,
                 is_new: false,
-                warnings: vec![warning::already_stored(&same)],
+                warnings: vec![warning::already_stored(&same, !superseded.is_empty())],
             });
         }
         // A memory that is named by both of its ids is replaced once.

@@ -72,8 +72,10 @@ impl<B: Bucket> OpenProject<'_, B> {
             source: None,
         }
         .checked()?;
+        // Only words can be a proposal.
+        let has_new_words = new.title != before.title || new.content != *content;
         let is_proposal = self.is_agent()
-            && !change.is_of_status()
+            && has_new_words
             && (before.kind == Kind::Decision || before.authority >= Authority::ToolExternal);
         Ok(Memory {
             title: new.title,
@@ -229,10 +231,11 @@ impl<B: Bucket> OpenProject<'_, B> {
                 content: None,
                 tags: Vec::new(),
                 source: None,
-                redacted: Some(
-                    it.redacted
-                        .unwrap_or_else(|| RedactedMemory { digest, reason: reason.clone() }),
-                ),
+                // Another reason replaces one that was a mistake.
+                redacted: Some(RedactedMemory {
+                    digest: it.redacted.map_or(digest, |it| it.digest),
+                    reason: reason.clone(),
+                }),
                 ..it
             }
         };

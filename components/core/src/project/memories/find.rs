@@ -74,6 +74,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         let mut reader = Reader::default();
         let terms = counted::terms(&mut reader, search.query.as_deref().unwrap_or_default());
         let mut matches = Matches::new(&terms, self.meta.totals.memories);
+        let named = self.named(search)?;
         self.each_signature(|it| {
             if search.may_match(it, self.now) {
                 matches.push(it);
@@ -84,6 +85,11 @@ impl<B: Bucket> OpenProject<'_, B> {
         let mut first = First::new(limit.saturating_add(1), search.cursor);
         let mut total = 0_u32;
         for (brief, scores) in matches.scored() {
+            let scores = match named {
+                Some(it) if it == brief.number => (Score::ONE, Score::ONE),
+                Some(_) => (Score(0), Score(0)),
+                None => scores,
+            };
             if search.query.is_some() && scores == (Score(0), Score(0)) {
                 continue;
             }
@@ -106,6 +112,17 @@ impl<B: Bucket> OpenProject<'_, B> {
         }
         let reply = Reply::Found(FoundMemories { found, total, next });
         Ok(self.answer(crate::reply::Reply::Memories(reply)))
+    }
+
+    /// Returns the number of the memory whose id the query is.
+    fn named(&self, search: &SearchMemories) -> Result<Option<u64>, Error> {
+        let query = search.query.as_deref().unwrap_or_default().trim();
+        let Ok(id) = MemoryRef::parse(query) else { return Ok(None) };
+        match self.numbers(&[id]) {
+            Ok(numbers) => Ok(numbers.first().copied()),
+            Err(Error::MemoryNotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     pub(super) fn decision_log(&self, limit: u32) -> Result<Decision, Error> {

@@ -51,7 +51,7 @@ impl<B: Bucket> OpenProject<'_, B> {
         }
         let continuity = self.continuity()?;
         let head = select::head(self.project.as_str(), self.caller.session.as_ref(), self.now);
-        let summary = select::summary(&candidates, archived, &continuity);
+        let summary = select::summary(&candidates, &chosen, archived, &continuity);
         // Fails if the estimator of the project is not available, so that no count is an estimate.
         self.count("")?;
         let count = |text: &str| self.count(text).unwrap_or_else(|_| approximate(text));
