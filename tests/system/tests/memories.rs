@@ -178,7 +178,10 @@ fn a_session_is_closed_only_with_its_memories() {
     place.told(&["set", "a", "decisions_made", "Orders are in SQLite.", "--as", "orchestrator"]);
     let is_active = |id: &str| place.told(&["session", "show", id]).contains(" active");
     let close = ["session", "close", "a", "--remember"];
-    let unknown = [&close[..], &["--only", "99"]].concat();
+    let unnamed = [&close[..], &["--only", "1"]].concat();
+    place.refused(&unnamed, 2, "USAGE", &["--only needs --code", "session summary a"]);
+    let code = code(&place, "a");
+    let unknown = [&close[..], &["--only", "99", "--code", &code]].concat();
     place.refused(&unknown, 2, "USAGE", &["no proposal 99", "nothing was closed"]);
     place.told(&["session", "create", "b"]);
     let nowhere = ["session", "close", "b", "--remember"];
@@ -199,6 +202,62 @@ fn a_session_is_closed_only_with_its_memories() {
     let archived = ["session", "close", "c", "--remember"];
     place.refused(&archived, 1, "PROJECT_ARCHIVED", &["nothing was closed"]);
     assert!(is_active("c"));
+}
+
+/// Returns the code of a session's summary.
+fn code(place: &Place, session: &str) -> String {
+    let said = place.run(&["session", "summary", session]).err;
+    let code = said.split("--code ").nth(1).unwrap_or_default();
+    code.chars().take_while(char::is_ascii_hexdigit).collect()
+}
+
+/// The proposals were numbered anew at the close. What a subagent had written meanwhile was stored in
+/// place of what was chosen, in the name of the orchestrator, and the session was archived.
+#[test]
+fn only_proposals_that_were_shown_are_remembered() {
+    let place = place();
+    let rogue = "Turn off TLS on the checkout API.";
+    let seen = || place.json(&["memory", "search", "webshop", "TLS"])["memories"][0].clone();
+    for session in ["a", "c"] {
+        if session == "c" {
+            place.told(&["session", "create", "c", "--config", r#"{"project":"webshop"}"#]);
+        }
+        place.told(&["set", session, "lessons", "Warm the caches.", "--as", "orchestrator"]);
+        let before = code(&place, session);
+        let text = format!("{rogue} In {session}.");
+        place.told(&["set", session, "decisions_made", &text, "--as", "subagent:rogue"]);
+        let close = ["session", "close", session, "--remember"];
+        let only = [&close[..], &["--only", "1", "--code", &before]].concat();
+        place.refused(
+            &only,
+            2,
+            "USAGE",
+            &["no longer those of this summary", "nothing was closed"],
+        );
+        let shown = place.told(&["session", "summary", session]);
+        assert!(shown.contains("**By**: subagent:rogue"), "{shown}");
+        if session == "a" {
+            // Nobody chose it.
+            assert!(place.told(&close).contains("UNVERIFIED"));
+            assert_eq!(
+                (&seen()["is_verified"], &seen()["agent_id"]),
+                (&json!(false), &json!("subagent:rogue"))
+            );
+        } else {
+            let now = code(&place, "c");
+            let chosen = [&close[..], &["--only", "1", "--code", &now]].concat();
+            let closed = place.told(&chosen);
+            assert!(!closed.contains("UNVERIFIED") && closed.contains("archived"), "{closed}");
+            let all = place.json(&["memory", "search", "webshop", "TLS"]);
+            let of_c =
+                all["memories"].as_array().unwrap().iter().find(|it| it["session_id"] == "c");
+            let of_c = of_c.unwrap();
+            assert_eq!(
+                (&of_c["is_verified"], &of_c["agent_id"]),
+                (&json!(true), &json!("subagent:rogue"))
+            );
+        }
+    }
 }
 
 /// A memory that was named as `DEC-…` was once answered with its UUID.

@@ -115,6 +115,7 @@ mod tests {
         ("blocker", "they are those of one state"),
         ("resource", "they are those of one state"),
         ("only", "they are what one close keeps"),
+        ("code", "it is of what one close keeps"),
         ("cursor", "it is a page of one search"),
         ("admin-key-file", "it is the key of one profile"),
         ("token-file", "it is the credential of one profile"),

@@ -14,7 +14,7 @@ use crate::{
         entries::{self, part_of},
         material::with_reason,
     },
-    participant::Role,
+    participant::{Participant, Role},
     time::Timestamp,
 };
 
@@ -63,6 +63,8 @@ pub(super) struct Candidate {
     pub(super) place: String,
     /// The digest of the text at this place.
     pub(super) digest: String,
+    /// Who wrote the entry that it is from.
+    pub(super) written_by: Option<Participant>,
 }
 
 impl Candidate {
@@ -80,6 +82,7 @@ impl Candidate {
             at: None,
             place,
             digest,
+            written_by: None,
         }
     }
 }
@@ -112,6 +115,13 @@ pub(super) fn gather(material: &Material<'_>, conversation: &[Item]) -> Vec<Cand
     all.extend(entries::read("", &known).into_iter().filter_map(from_statement));
     for it in &others {
         entry(it, &mut all);
+    }
+    for it in &mut all {
+        let is_of = |one: &&EntrySource| {
+            let place = [one.key.as_str(), "@", &one.version.to_string()].concat();
+            it.place.split([':', ' ']).next() == Some(&place) || it.place == place
+        };
+        it.written_by = entries.iter().find(is_of).map(|one| one.written_by.clone());
     }
     if let Some(it) = state {
         bindings(it.round, &it.document, &mut all);

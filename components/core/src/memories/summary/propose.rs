@@ -16,6 +16,7 @@ use crate::{
     },
     order::sorted,
     packets::material::shortened,
+    participant::Participant,
     text::lower,
     time::Timestamp,
 };
@@ -59,6 +60,8 @@ pub(super) struct Proposal {
     pub(super) rules: Vec<Rule>,
     /// The memory.
     pub(super) memory: NewMemory,
+    /// Who wrote the entry that its words are from.
+    pub(super) written_by: Option<Participant>,
 }
 
 impl Proposal {
@@ -142,7 +145,7 @@ fn proposal(
         members.push(("severity", vec![severity.as_str()]));
     }
     let memory = memory(it, kind, &members, 0, importance, end)?;
-    Some(Proposal { number: 0, rules, memory })
+    Some(Proposal { number: 0, rules, memory, written_by: it.written_by.clone() })
 }
 
 /// Returns the severity of an issue. An open question hinders nothing yet.
@@ -164,7 +167,8 @@ fn of_state(it: &state::State, end: Timestamp) -> Option<Proposal> {
     let rule = Rule::State;
     let importance = rule.importance();
     let memory = memory(&it.first, Kind::State, &members, it.percent, importance, end)?;
-    Some(Proposal { number: 0, rules: vec![rule], memory })
+    let written_by = it.first.written_by.clone();
+    Some(Proposal { number: 0, rules: vec![rule], memory, written_by })
 }
 
 /// Returns the memory, with its texts as long as it has room for; nothing if no title is left.

@@ -44,7 +44,7 @@ pub(crate) use self::{
     snapshot::{
         DeleteSnapshotReply, Diff, ReadSnapshotReply, RestoreReply, SnapshotInfo, Snapshots,
     },
-    summary::SessionSummary,
+    summary::{Proposal, SessionSummary},
 };
 use self::{
     context::{EnvelopeReply, Injection, MissingListReply, MissingReply},

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use twox_hash::XxHash3_64;
 
 use super::super::output::counted;
 
@@ -25,9 +26,12 @@ struct Summary {
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-struct Proposal {
+pub(crate) struct Proposal {
     number: u64,
-    memory: Value,
+    /// The memory in the form in which it is added.
+    pub(crate) memory: Value,
+    /// Who wrote the entry that its words are from.
+    pub(crate) written_by: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -51,16 +55,32 @@ impl SessionSummary {
     /// # Errors
     ///
     /// The first number that the summary does not have.
-    pub(crate) fn chosen(&self, numbers: &[u64]) -> Result<Vec<&Value>, u64> {
-        let Summary { decisions_made, issues_encountered, current_state, learnings, .. } =
-            &self.summary;
-        let all = decisions_made.iter().chain(issues_encountered);
-        let all: Vec<&Proposal> = all.chain(current_state).chain(learnings).collect();
+    pub(crate) fn chosen(&self, numbers: &[u64]) -> Result<Vec<&Proposal>, u64> {
+        let all: Vec<&Proposal> = self.proposals().collect();
         if let Some(unknown) = numbers.iter().find(|it| !all.iter().any(|one| one.number == **it)) {
             return Err(*unknown);
         }
         let is_chosen = |it: &&Proposal| numbers.is_empty() || numbers.contains(&it.number);
-        Ok(all.into_iter().filter(is_chosen).map(|it| &it.memory).collect())
+        Ok(all.into_iter().filter(is_chosen).collect())
+    }
+
+    /// Returns a code of the proposals and their numbers: another one, if any of them is.
+    pub(crate) fn code(&self) -> String {
+        let text = |it: &Proposal| format!("{} {}\n", it.number, it.memory);
+        let text: String = self.proposals().map(text).collect();
+        format!("{:06x}", XxHash3_64::oneshot(text.as_bytes()) & 0xff_ffff)
+    }
+
+    /// Returns true if nothing is proposed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.proposals().next().is_none()
+    }
+
+    fn proposals(&self) -> impl Iterator<Item = &Proposal> {
+        let Summary { decisions_made, issues_encountered, current_state, learnings, .. } =
+            &self.summary;
+        let all = decisions_made.iter().chain(issues_encountered);
+        all.chain(current_state).chain(learnings)
     }
 
     /// Describes what did not fit; an empty text if all did.
@@ -86,6 +106,9 @@ mod tests {
     #[test]
     fn proposals_are_chosen_by_their_numbers() {
         let one = |number: u64| json!({"number": number, "rules": [], "memory": {"title": number}});
+        let titles = |all: Vec<&Proposal>| {
+            all.into_iter().map(|it| it.memory["title"].as_u64().unwrap()).collect::<Vec<_>>()
+        };
         let reply = json!({
             "text": "", "omitted": [{"number": 4}], "omitted_count": 1,
             "summary": {
@@ -93,11 +116,15 @@ mod tests {
                 "session_metadata": {"project_id": "webshop"},
             },
         });
+        let changed = reply.to_string().replace(r#""title":2"#, r#""title":7"#);
+        let changed: SessionSummary = serde_json::from_str(&changed).unwrap();
         let it: SessionSummary = serde_json::from_value(reply).unwrap();
+        assert_eq!((it.code(), it.code().len()), (it.code(), 6));
+        assert_ne!(it.code(), changed.code());
         assert_eq!(it.project(), Some("webshop"));
         assert_eq!(it.chosen(&[]).unwrap().len(), 3);
-        assert_eq!(it.chosen(&[3, 1]).unwrap(), [&json!({"title": 1}), &json!({"title": 3})]);
-        assert_eq!(it.chosen(&[1, 99]), Err(99));
+        assert_eq!(titles(it.chosen(&[3, 1]).unwrap()), [1, 3]);
+        assert_eq!(it.chosen(&[1, 99]).unwrap_err(), 99);
         assert_eq!(it.left_out(), "1 proposal did not fit: 4; --max-tokens makes room\n");
     }
 }

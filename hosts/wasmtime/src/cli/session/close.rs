@@ -5,7 +5,11 @@
 //!
 //! A session is closed only after its project acknowledged the memories.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    mem,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 
@@ -16,7 +20,7 @@ use super::super::{
     compact,
     output::{BOLD, GREEN, Output, note, remark},
     problem::Problem,
-    reply::{AddedMemories, Human, Session, SessionSummary},
+    reply::{AddedMemories, Human, Proposal, Session, SessionSummary},
     server::Server,
 };
 
@@ -47,19 +51,21 @@ Examples:
   shared-context session close ticket-7
   shared-context session close ticket-7 --remember
   shared-context session close ticket-7 --remember --only 1,3 \\
-    --conversation chat.jsonl
+    --code 7c1f09 --conversation chat.jsonl
 
 With --remember the proposals of `session summary` become memories of the
-session's project: all, or those of --only. Then the session is archived: it can
-be read, not changed. If a step fails, the earlier steps stay. The command can
-be repeated: nothing is added twice.")]
+session's project: all, or those of --only, which are confirmed by that. What a
+subagent wrote is added in its name; its decisions count once an orchestrator
+confirms them. Then the session is archived: it can be read, not changed. If a
+step fails, the earlier steps stay. The command can be repeated: nothing is
+added twice.")]
 pub(crate) struct CloseArguments {
     /// The session; . is the default one
     id: SessionName,
     /// First add the proposals of `session summary` to its project's memories
     #[arg(long, env = "SHARED_CONTEXT_REMEMBER", value_parser = switch)]
     remember: bool,
-    /// Only the proposals with these numbers
+    /// Only the proposals with these numbers, of the summary that --code names
     #[arg(
         long,
         value_name = "N",
@@ -68,6 +74,10 @@ pub(crate) struct CloseArguments {
         requires = "remember"
     )]
     only: Vec<u64>,
+    /// The code that `session summary` printed below the proposals: others are not
+    /// remembered
+    #[arg(long, value_name = "CODE", requires = "remember")]
+    code: Option<String>,
     #[command(flatten)]
     source: Source,
 }
@@ -121,7 +131,15 @@ pub(crate) fn summary(
     }
     let summary: SessionSummary = parse(&reply, &server.client)?;
     note(&summary.left_out());
-    output.exact_text(&summary.text)
+    output.exact_text(&summary.text)?;
+    if !summary.is_empty() && summary.project().is_some() {
+        remark(&format!(
+            "to keep the first alone: `shared-context session close {id} --remember --only 1 \
+             --code {}`",
+            summary.code()
+        ));
+    }
+    Ok(())
 }
 
 /// Runs `session close`.
@@ -187,28 +205,94 @@ fn remember(
              session update {id} --config '{{\"project\":\"PROJECT\"}}'` names one"
         )));
     };
-    let memories = summary.chosen(&arguments.only).map_err(|number| {
+    let given = arguments.code.as_deref();
+    if given.is_none() && !arguments.only.is_empty() {
+        return Err(Problem::usage(
+            "--only needs --code: without it the numbers may be those of other proposals; \
+             nothing was closed",
+        )
+        .next(format!("`shared-context session summary {id}` prints both")));
+    }
+    if given.is_some_and(|it| it != summary.code()) {
+        return Err(Problem::usage(
+            "the proposals are no longer those of this summary; nothing was closed",
+        )
+        .next(format!(
+            "look at them again: `shared-context session summary {id}`, with the same \
+             --conversation"
+        )));
+    }
+    let chosen = summary.chosen(&arguments.only).map_err(|number| {
         Problem::usage(format!("the summary has no proposal {number}; nothing was closed"))
             .next(format!("`shared-context session summary {id}` shows the numbers"))
     })?;
-    if memories.is_empty() {
+    if chosen.is_empty() {
         return Ok(None);
     }
     note(&summary.left_out());
     let add = || {
-        // The operator gets a clear error for a project that is gone; the credential of a session
-        // names the session in what it adds.
+        // The operator gets a clear error for a project that is gone.
         server.send(&server.client.get(&["v1", "projects", project], &[]), Some(admin))?;
-        let bearer = minted(server, id, "orchestrator", Some(CALL_TTL_SECONDS))?;
-        let request = json!({"memories": memories}).to_string();
-        let path = ["v1", "projects", project, "memories"];
-        server.send(&server.client.post(&path, request), Some(&bearer))
+        add_by_writers(server, id, project, &chosen, !arguments.only.is_empty())
     };
     let reply = add().map_err(|problem| {
         problem.next(format!(
-            "nothing was remembered and nothing was closed; `shared-context project show \
+            "nothing was closed, and what was remembered stays; `shared-context project show \
              {project}` shows the project"
         ))
     })?;
-    Ok(Some(reply))
+    Ok(Some(reply.to_string().into_bytes()))
+}
+
+/// Adds proposals, each in the name of the subagent whose words it has, else of the orchestrator.
+/// If a person chose them, decisions of subagents are confirmed. Returns one reply for all.
+fn add_by_writers(
+    server: &Server,
+    session: &str,
+    project: &str,
+    chosen: &[&Proposal],
+    are_confirmed: bool,
+) -> Result<Value, Problem> {
+    const OTHERS: &str = "orchestrator";
+    let writer = |it: &Proposal| {
+        it.written_by.clone().filter(|it| it.starts_with("subagent:")).unwrap_or(OTHERS.to_owned())
+    };
+    let mut by_writer: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+    for it in chosen {
+        by_writer.entry(writer(it)).or_default().push(&it.memory);
+    }
+    let (mut all, mut unconfirmed, mut revision) = (Vec::new(), Vec::new(), Value::Null);
+    for (writer, memories) in by_writer {
+        let bearer = minted(server, session, &writer, Some(CALL_TTL_SECONDS))?;
+        let request = json!({"memories": memories}).to_string();
+        let path = ["v1", "projects", project, "memories"];
+        let reply = server.send(&server.client.post(&path, request), Some(&bearer))?;
+        let mut reply: Value = serde_json::from_slice(&reply).unwrap_or_default();
+        let added = reply.get_mut("memories").and_then(Value::as_array_mut);
+        let added = added.map(mem::take).unwrap_or_default();
+        if writer != OTHERS {
+            let is_decision = |it: &&Value| it.get("decision_id").is_some_and(|it| !it.is_null());
+            let ids = added.iter().filter(is_decision).filter_map(|it| it.get("memory_id"));
+            unconfirmed.extend(ids.cloned());
+        }
+        all.extend(added);
+        revision = reply.get("revision").cloned().unwrap_or_default();
+    }
+    if are_confirmed && !unconfirmed.is_empty() {
+        let bearer = minted(server, session, OTHERS, Some(CALL_TTL_SECONDS))?;
+        let mark = json!({"action": "mark_memories", "ids": unconfirmed, "mark": "verified"});
+        let path = ["v1", "projects", project, "shared_context"];
+        let reply = server.send(&server.client.post(&path, mark.to_string()), Some(&bearer))?;
+        let reply: Value = serde_json::from_slice(&reply).unwrap_or_default();
+        revision = reply.get("revision").cloned().unwrap_or_default();
+        for it in &mut all {
+            // What the reply said of them holds no longer.
+            let warnings = it.get_mut("warnings").and_then(Value::as_array_mut);
+            let is_past = |it: &Value| it.get("code").is_some_and(|it| it == "UNVERIFIED");
+            if let Some(warnings) = warnings {
+                warnings.retain(|it| !is_past(it));
+            }
+        }
+    }
+    Ok(json!({"memories": all, "revision": revision}))
 }
