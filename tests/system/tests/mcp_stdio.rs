@@ -9,7 +9,7 @@
 
 use serde_json::{Value, json};
 use shared_context_system::{
-    Agent, Server,
+    Agent, Server, Setup,
     agent::{MODERN, said},
     terminal::{check_refused, run},
 };
@@ -326,6 +326,21 @@ fn it_ends_with_its_input() {
     assert_eq!(end.code, 0, "{}", end.err);
 }
 
+/// Requests that were piped in waited for the limit of their rate, and were dropped after some
+/// seconds, without a word and with the exit code 0.
+#[test]
+fn all_that_was_piped_in_is_answered() {
+    let folder = tempdir().unwrap();
+    let server = Setup::new(folder.path()).arguments(&["--rate", "5"]).start();
+    let mut agent = Agent::spawn(folder.path(), MODERN, &["s"], &[]);
+    for nth in 0..30 {
+        agent.send_call("context_write", &json!({"key": "counter", "value": nth.to_string()}));
+    }
+    let end = agent.close();
+    assert_eq!((end.code, end.out.lines().count()), (0, 30), "{}", end.err);
+    assert_eq!(server.admin().read("s", "counter").expect(200)["version"], 30);
+}
+
 #[test]
 fn it_ends_when_it_is_told_to() {
     let folder = tempdir().unwrap();
@@ -391,20 +406,36 @@ fn who_cannot_be_served_is_told_why() {
     assert_eq!(refused["error"]["data"]["error"]["code"], "UNAUTHENTICATED", "{refused}");
 }
 
-/// An operator makes all credentials void; the agent on this machine has the right
-/// to another one, and does not notice.
+/// The agent once got another credential and did not notice: revoking the credentials of a session
+/// stopped everyone but the agents of this machine, and after the session was created anew, an agent
+/// with the knowledge of the old one went on in it.
 #[test]
-fn a_credential_that_was_revoked_is_minted_anew() {
+fn an_agent_whose_credentials_are_revoked_is_stopped() {
     let folder = tempdir().unwrap();
     let server = Server::start(folder.path());
-    for version in VERSIONS {
-        let mut agent = Agent::start(folder.path(), version, &["s"]);
+    for (nth, version) in VERSIONS.into_iter().enumerate() {
+        let session = &format!("s{nth}");
+        let path = format!("/v1/sessions/{session}");
+        let refused = |agent: &mut Agent| {
+            let id = agent.send_call("context_write", &json!({"key": "scope", "value": "after"}));
+            let answer = agent.answer(id);
+            assert_eq!(answer["error"]["data"]["error"]["code"], "UNAUTHENTICATED", "{answer}");
+        };
+        let mut agent = Agent::start(folder.path(), version, &[session]);
         agent.write_entry("scope", "before");
-        server.admin().post("/v1/sessions/s/revoke", &json!({})).expect(200);
-        assert_eq!(agent.read_entry("scope"), "before");
-        server.admin().post("/v1/sessions/s/revoke", &json!({})).expect(200);
-        agent.write_entry("scope", "after");
+        server.admin().post(&format!("{path}/revoke"), &json!({})).expect(200);
+        refused(&mut agent);
+        agent.wait_until_said("were revoked, or it was created anew");
+        refused(&mut agent);
         assert_eq!(agent.close().code, 0);
+        // Started again it goes on, until its session is another one of this name.
+        let mut agent = Agent::start(folder.path(), version, &[session]);
+        assert_eq!(agent.read_entry("scope"), "before");
+        server.admin().send("DELETE", &path, None).expect(200);
+        drop(server.admin().create_session(session, &json!({})));
+        refused(&mut agent);
+        assert_eq!(agent.close().code, 0);
+        server.admin().read(session, "scope").refused(404, "KEY_NOT_FOUND");
     }
     assert!(server.log().lines().all(|it| !it.contains("ERROR")), "{}", server.log());
 }

@@ -206,9 +206,9 @@ impl Bridge {
     }
 
     /// Ends subscriptions, the handshake and a server of this process, after waiting up to
-    /// `time_max` for pending answers.
-    pub(super) fn finish(self: &Arc<Self>, time_max: Duration) {
-        self.output.wait_until_answered(time_max);
+    /// `time_max` for pending answers. Returns the number of requests without an answer.
+    pub(super) fn finish(self: &Arc<Self>, time_max: Duration) -> usize {
+        let unanswered = self.output.wait_until_answered(time_max);
         self.output.end_subscriptions();
         if let (Some(handshake), false) = (self.handshakes.current(), self.upstream.is_own()) {
             let (bridge, (done, ended)) = (Arc::clone(self), sync_channel(1));
@@ -221,6 +221,7 @@ impl Bridge {
             }
         }
         self.upstream.stop(time_max);
+        unanswered
     }
 }
 

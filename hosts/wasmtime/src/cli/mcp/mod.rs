@@ -48,7 +48,7 @@ use super::{
     argument::SessionName,
     caller::{self, CallerArgs},
     output::remark,
-    problem::Problem,
+    problem::{Kind, Problem},
     serve::{self, LogFormat},
     server::ServerArgs,
     signals::{no_thread, on_signal},
@@ -65,6 +65,9 @@ const FINISH_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// The time limit of the whole shutdown. Only unacknowledged work is cut off.
 const END_TIME_MAX: Duration = Duration::from_secs(5);
+/// How much longer pending answers may take when the input has ended: a script that pipes its
+/// requests has them all answered, also where their rate is limited.
+const PIPED_TIME: Duration = Duration::from_secs(10);
 
 /// Serve a session's tools to an agent: MCP over standard input and output
 #[derive(Debug, clap::Args)]
@@ -148,16 +151,24 @@ fn bridge(arguments: &Arguments) -> Result<(), Problem> {
         drop(over.send(End::InputClosed));
     };
     thread::Builder::new().spawn(read).map_err(|error| no_thread(&error))?;
-    drop(ended.recv());
-    let (done, finished) = channel();
-    let finish = move || {
-        bridge.finish(FINISH_TIME_MAX);
-        done.send(())
+    let more = match ended.recv() {
+        Ok(End::InputClosed) => PIPED_TIME,
+        _ => Duration::ZERO,
     };
+    let (done, finished) = channel();
+    let finish = move || done.send(bridge.finish(FINISH_TIME_MAX + more));
     thread::Builder::new().spawn(finish).map_err(|error| no_thread(&error))?;
     // A client may hold its end of the pipe open without reading it.
-    let _ = finished.recv_timeout(END_TIME_MAX);
-    Ok(())
+    match finished.recv_timeout(END_TIME_MAX + more) {
+        Ok(unanswered) if unanswered > 0 && !more.is_zero() => {
+            let message = format!("the input ended, and {unanswered} requests were not answered");
+            let next = "keep standard input open until every answer is there";
+            let problem = Problem::new(Kind::Unreachable, "NOT_ANSWERED", message).next(next);
+            remark(problem.message());
+            Err(problem)
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Arguments {

@@ -87,11 +87,14 @@ impl Output {
         self.lock().is_open(ticket)
     }
 
-    /// Waits until every request except the subscriptions is answered, or `time_max` has
+    /// Returns the number of requests without an answer, after waiting for the answers of all but
+    /// the subscriptions until `time_max` has
     /// passed.
-    pub(super) fn wait_until_answered(&self, time_max: Duration) {
-        let is_waiting = |state: &mut State| state.open.iter().any(|it| !it.is_listening);
+    pub(super) fn wait_until_answered(&self, time_max: Duration) -> usize {
+        let waiting = |state: &State| state.open.iter().filter(|it| !it.is_listening).count();
+        let is_waiting = |state: &mut State| waiting(state) > 0;
         drop(self.closed.wait_timeout_while(self.lock(), time_max, is_waiting));
+        waiting(&self.lock())
     }
 
     /// Ends the subscriptions, as a stopping server does (2026-07-28,

@@ -21,6 +21,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -178,8 +179,9 @@ impl Upstream {
         Ok(target.clone())
     }
 
-    /// Returns the server with a new credential instead of that of `rejected`; `None` if no
-    /// other can be minted.
+    /// Returns the server with a new credential instead of that of `rejected`. Returns `None` if no
+    /// other can be minted, or if the operator revoked the credentials of the session or created it
+    /// anew: then the agent must not go on as if nothing had happened.
     ///
     /// # Errors
     ///
@@ -190,7 +192,15 @@ impl Upstream {
             let Caller::Participant { session, participant } = &self.caller else {
                 return Ok(None);
             };
-            target.bearer = minted(&target.server, session, participant, None)?;
+            let bearer = minted(&target.server, session, participant, None)?;
+            if incarnation(&bearer) != incarnation(&target.bearer) {
+                remark(&format!(
+                    "the credentials of {session} were revoked, or it was created anew; start this \
+                     command again to go on with it"
+                ));
+                return Ok(None);
+            }
+            target.bearer = bearer;
         }
         Ok(Some(target.clone()))
     }
@@ -211,6 +221,20 @@ impl Upstream {
             own.stop(time_max);
         }
     }
+}
+
+/// Returns what a credential says of its session: which one of its name it is, and how many times
+/// its credentials were revoked. Returns `None` if it cannot be read.
+fn incarnation(bearer: &Bearer) -> Option<(u64, u64)> {
+    #[derive(Deserialize)]
+    struct Claims {
+        inc: u64,
+        epo: u64,
+    }
+    let payload = bearer.secret.split('.').nth(1)?;
+    let claims = BASE64_URL_SAFE_NO_PAD.decode(payload).ok()?;
+    let Claims { inc, epo } = serde_json::from_slice(&claims).ok()?;
+    Some((inc, epo))
 }
 
 /// Looks up the server, once.
