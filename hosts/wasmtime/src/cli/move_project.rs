@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    client::parse,
+    client::{Bearer, parse},
     file,
-    output::{BOLD, GREEN, Output, counted},
+    output::{BOLD, GREEN, Output, counted, remark},
     portable::write_file,
     problem::Problem,
     reply::{Human, Project},
@@ -44,7 +44,8 @@ Examples:
   shared-context project export webshop | shared-context project import copy -
 
 An altered document is rejected, and the error names the altered part. The
-project is read-only until its last document was imported.")]
+project is read-only until its last document was imported. An import that was
+interrupted goes on where it was when the command is repeated.")]
 pub(crate) struct ImportArguments {
     /// The id of the new project
     project: String,
@@ -96,6 +97,36 @@ pub(crate) fn export(
     })
 }
 
+/// Returns how many of `documents` an earlier import of the project, which was interrupted, has
+/// imported.
+fn imported(
+    server: &Server,
+    project: &str,
+    documents: &[&str],
+    admin: &Bearer,
+) -> Result<usize, Problem> {
+    #[derive(Deserialize)]
+    struct Imported {
+        #[serde(default)]
+        import_after: Option<u64>,
+    }
+    let call = server.client.get(&["v1", "projects", project], &[]);
+    let shown = match server.send(&call, Some(admin)) {
+        Ok(shown) => shown,
+        Err(problem) if problem.code() == "PROJECT_NOT_FOUND" => return Ok(0),
+        Err(problem) => return Err(problem),
+    };
+    let Imported { import_after } = parse(&shown, &server.client)?;
+    let Some(after) = import_after else { return Ok(0) };
+    // A document that is no JSON is rejected by the server.
+    let next = |it: &&str| serde_json::from_str::<Page>(it).ok()?.next;
+    let place = documents.iter().position(|it| next(it) == Some(after));
+    if let Some(place) = place {
+        remark(&format!("goes on after document {}: those before are imported", place + 1));
+    }
+    Ok(place.map_or(0, |it| it + 1))
+}
+
 /// Runs `project import`.
 pub(crate) fn import(
     server: &Server,
@@ -106,7 +137,9 @@ pub(crate) fn import(
     let admin = server.admin()?;
     let documents = file::read(file, "the documents")?;
     let mut last = None;
-    for document in documents.lines().filter(|it| !it.trim().is_empty()) {
+    let documents: Vec<&str> = documents.lines().filter(|it| !it.trim().is_empty()).collect();
+    let done = imported(server, project, &documents, &admin)?;
+    for document in documents.into_iter().skip(done) {
         let path = ["v1", "projects", project, "import"];
         let call = server.client.post(&path, document.to_owned());
         last = Some(server.send(&call, Some(&admin))?);

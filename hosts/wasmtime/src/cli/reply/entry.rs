@@ -179,9 +179,17 @@ impl Human for ReadReply {
 }
 
 impl Human for ReadBatchReply {
-    fn human(&self, output: Output) -> String {
-        let mut text =
-            self.entries.iter().map(|it| it.human(output)).collect::<Vec<_>>().join("\n");
+    fn human(&self, _: Output) -> String {
+        // The caption comes first and the value is indented, so that no value looks like the caption of
+        // another.
+        let mut text = String::new();
+        for ReadReply { entry, value } in &self.entries {
+            let _ = writeln!(text, "{DIMMED}{}{DIMMED:#}", entry.line());
+            for line in plain(value).lines() {
+                let _ = writeln!(text, "  {line}");
+            }
+            text.push('\n');
+        }
         if !self.missing.is_empty() {
             let missing = self.missing.join(", ");
             let _ = writeln!(text, "{YELLOW}!{YELLOW:#} not there: {}", plain(&missing));

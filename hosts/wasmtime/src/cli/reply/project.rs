@@ -24,6 +24,9 @@ pub(crate) struct Project {
     memory_bytes: u64,
     session_count: u64,
     pub(crate) revision: u64,
+    /// The place after which an unfinished import goes on.
+    #[serde(default)]
+    import_after: Option<u64>,
 }
 
 /// A page of projects.
@@ -63,7 +66,11 @@ impl Human for ProjectSessions {
 
 impl Project {
     fn status(&self) -> &'static str {
-        if self.is_archived { "archived" } else { "active" }
+        match (self.import_after, self.is_archived) {
+            (Some(_), _) => "importing",
+            (None, true) => "archived",
+            (None, false) => "active",
+        }
     }
 }
 
