@@ -8,6 +8,8 @@ use crate::{json::ParseError, nearest::did_you_mean};
 const SHOWN_CHARS_MAX: usize = 60;
 /// Members that the system sets.
 const SET_BY_THE_SYSTEM: [&str; 4] = ["written_by", "participant", "written_at", "version"];
+/// The beginnings of the names of actions that read entries.
+const READS: [&str; 2] = ["read", "list"];
 
 /// Builds the error for a parse failure.
 pub(crate) fn malformed(ParseError(what): ParseError) -> Error {
@@ -102,7 +104,15 @@ pub fn unknown_member(whose: &str, name: &str, known: &[&str]) -> String {
         );
     }
     let is_condition = name == "version" && known.iter().any(|it| it.ends_with("_version"));
-    if SET_BY_THE_SYSTEM.contains(&name) && !known.contains(&name) && !is_condition {
+    let is_read = READS.iter().any(|it| whose.starts_with(it));
+    if is_read && name == "version" && !known.contains(&name) {
+        return format!(
+            "{whose} takes no version: it is about what is there now; read_history has the earlier \
+             versions of an entry"
+        );
+    }
+    let is_the_systems = SET_BY_THE_SYSTEM.contains(&name) && !is_condition && !is_read;
+    if is_the_systems && !known.contains(&name) {
         return format!(
             "{whose} takes no {shown}: the system sets the writer (from your credential), the time \
              and the version"

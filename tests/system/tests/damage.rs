@@ -340,7 +340,7 @@ fn a_database_rolled_back_or_swapped_is_refused() {
 /// A start once read all of the database first, 6 minutes for 100 GB. A large one is verified while
 /// it is served, and a damaged session is never served in part.
 #[test]
-fn a_damaged_session_of_a_large_database_is_not_served_and_the_others_are() {
+fn a_damaged_session_of_a_large_database_is_not_served() {
     let folder = left_by(End::Stopped);
     alter(folder.path(), &value(10, 3)[..9]);
     let large = ["--verify-first-mib", "0"];

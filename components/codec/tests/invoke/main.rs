@@ -99,7 +99,12 @@ fn malformed_requests_are_rejected_with_location_and_cause() {
     check(r#"{"action":"read","key":5}"#, "key must be text, not 5");
     check(r#"{"action":"list_keys"} x"#, "something follows after its end");
     check(r#"{"action":"list_keys","action":"list_keys"}"#, "action occurs twice");
-    check(r#"{"action":"read","key":"a","written_by":"me"}"#, "the system sets the writer");
+    check(
+        r#"{"action":"write","key":"a","value":"v","written_by":"me"}"#,
+        "the system sets the writer",
+    );
+    // Of a read that was explained too, as if it wrote.
+    check(r#"{"action":"read","key":"a","version":2}"#, "read_history has the earlier versions");
     check(r#"{"action":"write","key":"a","value":"\ud800"}"#, "at line 1 column");
     check(
         r#"{"action":"write","key":"a","value":"v","if_version":-1}"#,

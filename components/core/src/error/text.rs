@@ -32,9 +32,24 @@ pub(super) fn invalid_key(f: &mut fmt::Formatter<'_>, key: &str, has_prefix: boo
         return f.write_str("; this takes no patterns: list the keys, and name those you mean");
     }
     match key::similar(key) {
-        Some(similar) => write!(f, "; write it as {similar}"),
-        None => f.write_str(" (for example open_questions)"),
+        Some(similar) => write!(f, "; write it as {similar}")?,
+        None => return f.write_str(" (for example open_questions)"),
     }
+    // Whether the session allows a prefix is not known here.
+    if let Some((prefix, rest)) = key.split_once(':')
+        && let (Some(prefix), Some(rest)) = (own_or_similar(prefix), own_or_similar(rest))
+    {
+        write!(f, ", or as {prefix}:{rest} if the session allows prefixes")?;
+    }
+    Ok(())
+}
+
+/// Returns `part` of a key if it is valid, else the valid one that was most likely meant.
+fn own_or_similar(part: &str) -> Option<String> {
+    if part.contains(':') {
+        return None;
+    }
+    Key::parse(part).map(|it| it.to_string()).ok().or_else(|| key::similar(part))
 }
 
 /// Writes that not even the task of a packet fits its budget, and what would fit.

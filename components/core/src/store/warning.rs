@@ -121,7 +121,7 @@ pub fn on_value(
         warn(
             WarningCode::LooksSensitive,
             format!(
-                "value looks as if it held {what}; every participant can read it: \
+                "value looks as if it held {what}; whoever may read the entry sees it: \
                  store a role, a record id or a reference instead"
             ),
         );

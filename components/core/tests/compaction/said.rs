@@ -115,7 +115,7 @@ fn what_was_reversed_does_not_stay_alone() {
 /// The first value stayed, with a higher score, and its correction went; and an answer stayed
 /// without its question.
 #[test]
-fn a_value_goes_before_its_correction_and_an_answer_with_its_question() {
+fn values_go_before_corrections_and_answers_with_questions() {
     let (user, model) = (ListedKind::UserMessage, ListedKind::SessionHistory);
     let long = FILLER.repeat(4);
     let question = format!("Should we encrypt the disk with a key of our own? {long}");

@@ -222,7 +222,8 @@ async fn on_condition<E: Engine>(
     };
     let conditions = Preconditions::parse(call.headers)?;
     if let Some(condition) = conditions.as_tool_condition() {
-        return call.invoke(change(condition)).await;
+        let outcome = call.invoke(change(condition)).await;
+        return outcome.map_err(|it| conditions.explain(it));
     }
     if precondition::request_id(call.headers)?.is_some() {
         return Err(Failure::new(
@@ -240,7 +241,8 @@ async fn on_condition<E: Engine>(
             Err(failure) => return Err(failure),
         };
         let Some(condition) = conditions.at(current) else {
-            return call.invoke(change(Condition::never())).await;
+            let outcome = call.invoke(change(Condition::never())).await;
+            return outcome.map_err(|it| conditions.explain(it));
         };
         attempts_left -= 1;
         match call.invoke(change(condition)).await {

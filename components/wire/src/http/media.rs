@@ -181,9 +181,9 @@ pub(crate) fn accepted_text(headers: &HeaderMap) -> Option<&'static str> {
     }
 }
 
-/// Returns true if the client accepts an event stream.
+/// Returns true if the client accepts an event stream by name, or by a range that has no JSON.
 pub(crate) fn wants_events(headers: &HeaderMap) -> bool {
-    accepts(headers, EVENTS)
+    accepts(headers, EVENTS) || (is_acceptable(headers, EVENTS) && !is_acceptable(headers, JSON))
 }
 
 /// Returns true if the client accepts `wanted` by name, with a weight other than 0.

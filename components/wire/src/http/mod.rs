@@ -446,8 +446,8 @@ fn too_large(endpoint: Endpoint, headers: &HeaderMap) -> Failure {
             "send fewer items in one request, and conclusions in place of material"
         }
         Endpoint::CallTool => {
-            "an entry is far smaller: store the conclusion, not the material; the same request as \
-             POST …/context/… may have 2 MiB"
+            "an entry is far smaller: store the conclusion, not the material; an action that has a \
+             route below …/context/ takes up to 2 MiB there"
         }
         _ => "an entry is far smaller: store the conclusion, not the material",
     };

@@ -247,6 +247,20 @@ impl Preconditions {
         }
     }
 
+    /// Adds to a conflict that weak tags never match. Something on the way may have made them weak, as
+    /// what compresses responses does.
+    pub(crate) fn explain(&self, mut failure: Failure) -> Failure {
+        if let Some(Tags::Listed(tags)) = &self.if_match
+            && tags.iter().all(|it| it.is_weak)
+            && failure.code == "VERSION_CONFLICT"
+        {
+            failure.message.push_str(
+                "; a tag that begins with W/ never matches in If-Match, send it without the W/",
+            );
+        }
+        failure
+    }
+
     /// Returns the condition that an entry last written at `current` is still unchanged; `None` if
     /// these conditions fail for it.
     pub(crate) fn at(&self, current: Option<u64>) -> Option<Condition> {

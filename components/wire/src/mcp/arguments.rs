@@ -61,7 +61,11 @@ pub(super) fn check(
     };
     let mut faults = Faults(fault.into_iter().collect());
     let mut replaced = Vec::new();
-    for unknown in arguments.names().filter(|it| !is_own(it)).take(FAULTS_MAX) {
+    // Strict tool calling sends the members of other actions too, as null.
+    let is_left_out =
+        |name: &str| arguments.get(name).is_none() && tool.members.iter().any(|it| it.name == name);
+    let unknown = arguments.names().filter(|it| !is_own(it) && !is_left_out(it));
+    for unknown in unknown.take(FAULTS_MAX) {
         let near = nearest(unknown, taken.iter().copied());
         replaced.extend(near);
         faults.add(if action == ADD_SUBAGENT && unknown == "participant" {

@@ -24,9 +24,13 @@ impl<'b> Params<'b> {
     pub(crate) fn parse(raw: Option<&'b RawValue>, what: &str) -> Result<Self, Fault> {
         let Some(raw) = raw else { return Ok(Self::default()) };
         serde_json::from_str(raw.get()).map_err(|_| {
-            Fault::invalid_params(format!(
-                "{what} must be an object without members that occur twice"
-            ))
+            Fault::invalid_params(match raw.get().as_bytes().first() {
+                Some(b'{') => format!("{what} has a member twice; send each once"),
+                Some(b'"') => {
+                    format!("{what} must be an object, not text; send it without the quotes")
+                }
+                _ => format!("{what} must be an object"),
+            })
         })
     }
 

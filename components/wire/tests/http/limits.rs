@@ -42,7 +42,7 @@ fn a_body_that_is_too_long_is_answered_with_its_size() {
     check("POST /v1/sessions/s/batch", "300000", expected, json!(300_000));
     check("POST /v1/sessions/s/rounds/deltas", "300000", expected, json!(300_000));
     // It named the route of an assembly, whatever the action was.
-    let expected = "the same request as POST …/context/… may have 2 MiB";
+    let expected = "an action that has a route below …/context/ takes up to 2 MiB there";
     check("POST /v1/sessions/s/shared_context", "300000", expected, json!(300_000));
     // Of a body in chunks nobody knows the length, and a wrong one is not repeated.
     for unknown in ["", "x", "-1", "12", "262144", "99999999999999999999999"] {

@@ -170,6 +170,10 @@ fn the_orchestrators_mistakes_are_answered_by_action() {
     malformed(json!({"action": "snapshot"}), "snapshot needs label");
     malformed(json!({"action": "snapshot", "name": "a"}), "did you mean label?");
     malformed(json!({"action": "list_snapshots", "label": "a"}), "takes no label");
+    malformed(json!({"action": "list_snapshots", "labels": null}), "takes no labels");
+    // Strict tool calling fills the members of other actions with null.
+    let filled = json!({"action": "list_snapshots", "label": null, "task": null});
+    call(&bench, &bench.orchestrator, "context_session", filled);
     malformed(json!({"action": "delete_session"}), "has no action");
     malformed(json!({"action": "add_subagent", "name": "a"}), "did you mean task?");
     malformed(json!({"action": "read_snapshot", "name": "a"}), "did you mean label?");

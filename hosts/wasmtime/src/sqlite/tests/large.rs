@@ -62,7 +62,7 @@ fn a_bucket_without_some_of_its_rows_is_not_served() {
 }
 
 #[test]
-fn missing_records_of_buckets_prevent_the_start_also_of_a_large_one() {
+fn missing_records_prevent_the_start_of_a_large_one_too() {
     let folder = two_buckets();
     let database = Connection::open(folder.path().join(DATABASE)).unwrap();
     database.execute("DELETE FROM bucket WHERE id = 1", []).unwrap();
