@@ -62,6 +62,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "tokens                                  500  1000",
         "figures of `cargo xtask bench --only context`",
     ),
+    (
+        "docs/benchmarks.md",
+        "from the start of the process",
+        "figures of `cargo xtask bench --only scale`",
+    ),
     ("docs/benchmarks.md", "budget of tokens", "figures of `cargo xtask bench --only context`"),
     (
         "docs/benchmarks.md",
