@@ -35,7 +35,7 @@ const PURE_CONTRACT: Contract = Contract { folder: "wit/context/", imports: &[] 
 /// The most bytes the component without imports may have: what it has, and a little for the next
 /// change. The aim of 350 KB is not met: the rules of assembly, extraction and compaction with
 /// their forms take more, and size `z` saves only 32 KB.
-const PURE_BYTES_MAX: usize = 576 * 1024 + SPARE_BYTES;
+const PURE_BYTES_MAX: usize = 590 * 1024 + SPARE_BYTES;
 
 /// The most bytes the component may have: what it has, and a little for the next change.
 /// A new system may raise this by [`SYSTEM_BYTES_MAX`].
