@@ -114,7 +114,7 @@ mod schema {
         rules: Vec<String>,
         /// The memory.
         memory: Proposed,
-        /// Who wrote the entry that its words are from; absent for other sources.
+        /// The writer of the entry that its words are from; absent for other sources.
         #[serde(skip_serializing_if = "Option::is_none")]
         written_by: Option<String>,
     }

@@ -74,6 +74,29 @@ fn part(document: &Json, part: &str) -> Vec<(u64, String, String)> {
     all.iter().map(row).collect()
 }
 
+/// The writer was looked up by the place of the words, and was none for statements in the text of an
+/// entry with a prefix: a subagent's decision was then remembered in the name of the orchestrator.
+#[test]
+fn a_proposal_names_the_writer_of_its_entry() {
+    let host = session_of(Config { allows_prefixes: true, ..Config::default() });
+    for key in ["decisions_made", "inv:report", "report", "inv:lessons"] {
+        write(&host, AGENT, key, &format!("DECISION: Keep the {key} in Redis."));
+    }
+    let said = vec![said("u1", 'u', "DECISION: Sell only bread.")];
+    let document = document(&host, ORCHESTRATOR, said);
+    let parts = ["decisions_made", "learnings"].map(|it| document[it].as_array().unwrap().clone());
+    let writers: Vec<(String, Json)> = parts
+        .concat()
+        .iter()
+        .map(|it| (it["memory"]["source"]["place"].to_string(), it["written_by"].clone()))
+        .collect();
+    assert_eq!(writers.len(), 5, "{writers:?}");
+    for (place, writer) in writers {
+        let expected = if place.contains("u1") { Json::Null } else { json!(AGENT) };
+        assert_eq!(writer, expected, "{place}");
+    }
+}
+
 #[test]
 fn each_rule_gives_its_importance() {
     for (by, text, part_name, importance, rules) in [

@@ -14,7 +14,7 @@ use crate::{
         entries::{self, part_of},
         material::with_reason,
     },
-    participant::{Participant, Role},
+    participant::Role,
     time::Timestamp,
 };
 
@@ -63,8 +63,8 @@ pub(super) struct Candidate {
     pub(super) place: String,
     /// The digest of the text at this place.
     pub(super) digest: String,
-    /// Who wrote the entry that it is from.
-    pub(super) written_by: Option<Participant>,
+    /// The writer of the entry that it is from.
+    pub(super) written_by: Option<String>,
 }
 
 impl Candidate {
@@ -116,13 +116,6 @@ pub(super) fn gather(material: &Material<'_>, conversation: &[Item]) -> Vec<Cand
     for it in &others {
         entry(it, &mut all);
     }
-    for it in &mut all {
-        let is_of = |one: &&EntrySource| {
-            let place = [one.key.as_str(), "@", &one.version.to_string()].concat();
-            it.place.split([':', ' ']).next() == Some(&place) || it.place == place
-        };
-        it.written_by = entries.iter().find(is_of).map(|one| one.written_by.clone());
-    }
     if let Some(it) = state {
         bindings(it.round, &it.document, &mut all);
     }
@@ -163,6 +156,8 @@ fn from_statement(it: Statement) -> Option<Candidate> {
     new.authority = it.source.authority;
     new.at = Some(Timestamp(it.rank)).filter(|it| it.0 > 0);
     new.details.extend(it.detail.map(|it| ("reason".to_owned(), it)));
+    let is_of_entry = matches!(it.source.origin, Origin::Entry { .. });
+    new.written_by = it.source.by.filter(|_| is_of_entry);
     match (it.part, it.source.origin) {
         (Part::AntiPattern, _) => new.tag = Some("anti_pattern".to_owned()),
         (_, Origin::Missing { .. }) => new.is_gap = true,
@@ -204,6 +199,7 @@ fn entry(entry: &EntrySource, all: &mut Vec<Candidate>) {
         it.authority = authority;
         it.is_by_user = is_person;
         it.at = Some(entry.written_at);
+        it.written_by = Some(entry.written_by.as_str().to_owned());
         if it.class == Class::State && name.contains("next_") {
             it.tag = Some(super::state::NEXT.to_owned());
         }

@@ -16,7 +16,6 @@ use crate::{
     },
     order::sorted,
     packets::material::shortened,
-    participant::Participant,
     text::lower,
     time::Timestamp,
 };
@@ -60,8 +59,8 @@ pub(super) struct Proposal {
     pub(super) rules: Vec<Rule>,
     /// The memory.
     pub(super) memory: NewMemory,
-    /// Who wrote the entry that its words are from.
-    pub(super) written_by: Option<Participant>,
+    /// The writer of the entry that its words are from.
+    pub(super) written_by: Option<String>,
 }
 
 impl Proposal {

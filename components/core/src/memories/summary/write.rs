@@ -288,7 +288,7 @@ fn document_of(it: &Proposal) -> String {
     it.rules.iter().for_each(|it| writer.item(it.as_str()));
     writer.close(']');
     if let Some(participant) = &it.written_by {
-        writer.text("written_by", participant.as_str());
+        writer.text("written_by", participant);
     }
     writer.close('}');
     writer.into_text()
@@ -328,7 +328,7 @@ fn text_of(it: &Proposal) -> String {
         it.memory.title,
         it.memory.importance,
         rules.join(", "),
-        it.written_by.as_ref().map_or(it.memory.authority.as_str(), Participant::as_str),
+        it.written_by.as_deref().unwrap_or(it.memory.authority.as_str()),
         it.place(),
         it.memory.content.fenced(),
     )

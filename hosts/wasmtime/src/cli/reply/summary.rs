@@ -30,7 +30,7 @@ pub(crate) struct Proposal {
     number: u64,
     /// The memory in the form in which it is added.
     pub(crate) memory: Value,
-    /// Who wrote the entry that its words are from.
+    /// The writer of the entry that its words are from.
     pub(crate) written_by: Option<String>,
 }
 
@@ -119,7 +119,7 @@ mod tests {
         let changed = reply.to_string().replace(r#""title":2"#, r#""title":7"#);
         let changed: SessionSummary = serde_json::from_str(&changed).unwrap();
         let it: SessionSummary = serde_json::from_value(reply).unwrap();
-        assert_eq!((it.code(), it.code().len()), (it.code(), 6));
+        assert_eq!(it.code().len(), 6);
         assert_ne!(it.code(), changed.code());
         assert_eq!(it.project(), Some("webshop"));
         assert_eq!(it.chosen(&[]).unwrap().len(), 3);
