@@ -29,20 +29,23 @@ impl Engine {
     /// Removes entries as they expire, for as long as the future is polled.
     pub async fn keep_time(&self) {
         loop {
-            let now = self.now();
-            let due = match self.inner.kv.due(now, BATCH_MAX) {
-                Ok(due) => due,
+            // Until the storage is read, every instant that is set ends the next wait.
+            self.inner.alarm.wait_for(None);
+            let mut due = match self.inner.kv.first_expiries(BATCH_MAX) {
+                Ok(first) => first,
                 Err(error) => {
                     failures::storage_failure(&error);
                     sleep(CHECK_PAUSE).await;
                     continue;
                 }
             };
+            let (now, next) = (self.now(), due.first().map(|it| it.at));
+            due.retain(|it| it.at <= now);
             if due.is_empty() {
-                self.sleep_until_next(now).await;
+                self.sleep_until(next, now).await;
                 continue;
             }
-            let are_known = due.iter().all(|it| it.is_known);
+            let are_known = due.iter().all(DueBucket::is_known);
             if !self.clean_up_all(due).await {
                 sleep(CHECK_PAUSE).await;
             } else if !are_known {
@@ -51,15 +54,13 @@ impl Engine {
         }
     }
 
-    /// Waits for the next instant; `now` is the last reading of the clock.
-    async fn sleep_until_next(&self, now: Timestamp) {
+    /// Waits for the `next` instant, or until an earlier one is set. `now` is the last reading of
+    /// the clock.
+    async fn sleep_until(&self, next: Option<Timestamp>, now: Timestamp) {
         let alarm = &self.inner.alarm;
-        // Until the storage is read, every instant that is set ends the wait.
-        alarm.wait_for(None);
-        let first = self.inner.kv.first_expiry().unwrap_or(Some(now));
-        alarm.wait_for(first);
-        let next = async {
-            match first {
+        alarm.wait_for(next);
+        let due = async {
+            match next {
                 Some(Timestamp(at)) => {
                     let left = Duration::from_millis(at.saturating_sub(now.0));
                     sleep(left.min(CHECK_PAUSE)).await;
@@ -68,7 +69,7 @@ impl Engine {
             }
         };
         tokio::select! {
-            () = next => {}
+            () = due => {}
             () = alarm.earlier() => {}
         }
     }

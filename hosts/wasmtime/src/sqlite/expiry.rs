@@ -5,7 +5,7 @@
 //! with the last commit. A bucket of which that is not known has the instant 0: it is looked
 //! at as soon as there is time.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::Connection;
 use shared_context_core::time::Timestamp;
 
 /// What is known of the next expiry of a bucket.
@@ -21,8 +21,15 @@ pub(crate) enum NextExpiry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DueBucket {
     pub(crate) name: String,
-    /// False if it is not known whether something expires in it.
-    pub(crate) is_known: bool,
+    /// When to look at it.
+    pub(crate) at: Timestamp,
+}
+
+impl DueBucket {
+    /// Returns false if it is not known whether something expires in it.
+    pub(crate) fn is_known(&self) -> bool {
+        self.at > Timestamp(0)
+    }
 }
 
 /// Stores the next expiry of the bucket with the id `bucket`.
@@ -30,12 +37,13 @@ pub(super) fn set(connection: &Connection, bucket: i64, next: NextExpiry) -> rus
     const SET: &str = "INSERT INTO expiry (bucket, at) VALUES (?1, ?2) \
          ON CONFLICT (bucket) DO UPDATE SET at = excluded.at WHERE at <> excluded.at";
     const REMOVE: &str = "DELETE FROM expiry WHERE bucket = ?1";
-    match next {
-        NextExpiry::Known(None) => connection.prepare_cached(REMOVE)?.execute([bucket]),
-        NextExpiry::Known(Some(at)) => {
-            connection.prepare_cached(SET)?.execute(params![bucket, number(at)])
-        }
-        NextExpiry::Unknown => connection.prepare_cached(SET)?.execute(params![bucket, 0]),
+    let at = match next {
+        NextExpiry::Unknown => Some(Timestamp(0)),
+        NextExpiry::Known(at) => at,
+    };
+    match at.map(|it| i64::try_from(it.0).unwrap_or(i64::MAX)) {
+        None => connection.prepare_cached(REMOVE)?.execute([bucket]),
+        Some(at) => connection.prepare_cached(SET)?.execute([bucket, at]),
     }
     .map(drop)
 }
@@ -47,30 +55,15 @@ pub(super) fn forget_all(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute(FORGET, []).map(drop)
 }
 
-/// Returns at most `limit` buckets that are due at `now`, the earliest first.
-pub(super) fn due(
-    connection: &Connection,
-    now: Timestamp,
-    limit: usize,
-) -> rusqlite::Result<Vec<DueBucket>> {
-    const DUE: &str = "SELECT name, at FROM expiry JOIN bucket ON bucket.id = expiry.bucket \
-         WHERE at <= ?1 ORDER BY at LIMIT ?2";
+/// Returns the first `limit` buckets in the order of their instants.
+pub(super) fn first(connection: &Connection, limit: usize) -> rusqlite::Result<Vec<DueBucket>> {
+    const FIRST: &str = "SELECT name, at FROM expiry JOIN bucket ON bucket.id = expiry.bucket \
+         ORDER BY at LIMIT ?1";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut due = connection.prepare_cached(DUE)?;
-    let read = |row: &rusqlite::Row<'_>| {
-        Ok(DueBucket { name: row.get(0)?, is_known: row.get::<_, i64>(1)? > 0 })
-    };
-    due.query_map(params![number(now), limit], read)?.collect()
-}
-
-/// Returns the earliest instant.
-pub(super) fn first(connection: &Connection) -> rusqlite::Result<Option<Timestamp>> {
-    const FIRST: &str = "SELECT at FROM expiry ORDER BY at LIMIT 1";
     let mut first = connection.prepare_cached(FIRST)?;
-    let at: Option<i64> = first.query_row([], |row| row.get(0)).optional()?;
-    Ok(at.map(|it| Timestamp(u64::try_from(it).unwrap_or_default())))
-}
-
-fn number(at: Timestamp) -> i64 {
-    i64::try_from(at.0).unwrap_or(i64::MAX)
+    let read = |row: &rusqlite::Row<'_>| {
+        let at = Timestamp(u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default());
+        Ok(DueBucket { name: row.get(0)?, at })
+    };
+    first.query_map([limit], read)?.collect()
 }

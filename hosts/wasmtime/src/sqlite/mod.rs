@@ -168,15 +168,10 @@ impl SqliteKv {
         self.shared.writer.submit(Commit { bucket, work: Work::None, next_expiry, done });
     }
 
-    /// Returns at most `limit` buckets in which something expires by `now`, or may, the earliest
-    /// first.
-    pub(crate) fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<DueBucket>, KvError> {
-        self.shared.readers.read("find what expires", |it| Ok(expiry::due(it, now, limit)?))
-    }
-
-    /// Returns the first instant at which something expires.
-    pub(crate) fn first_expiry(&self) -> Result<Option<Timestamp>, KvError> {
-        self.shared.readers.read("find what expires", |it| Ok(expiry::first(it)?))
+    /// Returns the first `limit` buckets in which something expires, or may, in the order of the
+    /// instants.
+    pub(crate) fn first_expiries(&self, limit: usize) -> Result<Vec<DueBucket>, KvError> {
+        self.shared.readers.read("find what expires", |it| Ok(expiry::first(it, limit)?))
     }
 
     /// Returns at most `limit` names of buckets that hold rows, those after `after`, in
@@ -222,7 +217,7 @@ impl Fault {
 
     /// Creates the fault of a bucket of which rows are altered or missing.
     fn rows(bucket: &str) -> Self {
-        Self::Damaged(format!("a row of the bucket {bucket:?}, or all that it should hold,"))
+        Self::Damaged(format!("the content of the bucket {bucket:?}"))
     }
 
     /// Creates the fault of a damaged row.

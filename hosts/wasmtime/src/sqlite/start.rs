@@ -153,7 +153,7 @@ impl Start<'_> {
             rebuild::add_expiry(&mut connection).map_err(|it| file::not_opened(&self.path, &it))?;
         }
         if let Some(lost) = lost {
-            return self.open_with_loss(connection, state, &lost, is_verified);
+            return self.open_with_loss(connection, state, &lost);
         }
         let mark = match self.mark {
             FoundMark::Valid(position) if position.id == state.id => {
@@ -330,7 +330,6 @@ impl Start<'_> {
         connection: Connection,
         mut state: State,
         lost: &str,
-        is_verified: bool,
     ) -> Result<OpenDatabase, StartError> {
         state.id = DatabaseId::new()?;
         state.update(&connection).map_err(|it| file::not_opened(&self.path, &it))?;
@@ -341,7 +340,8 @@ impl Start<'_> {
             "a loss was accepted: begun with the commits that are there, as a new history; \
              every credential from before is void, mint new ones",
         );
-        Ok(self.open_database(connection, mark, is_verified))
+        // Before a loss is accepted, everything is verified.
+        Ok(self.open_database(connection, mark, true))
     }
 
     fn connect(&self) -> Result<Connection, StartError> {
