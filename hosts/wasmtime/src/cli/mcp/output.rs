@@ -87,9 +87,8 @@ impl Output {
         self.lock().is_open(ticket)
     }
 
-    /// Returns the number of requests without an answer, after waiting for the answers of all but
-    /// the subscriptions until `time_max` has
-    /// passed.
+    /// Returns the number of requests without an answer, after waiting up to `time_max` for the
+    /// answers of all but the subscriptions.
     pub(super) fn wait_until_answered(&self, time_max: Duration) -> usize {
         let waiting = |state: &State| state.open.iter().filter(|it| !it.is_listening).count();
         let is_waiting = |state: &mut State| waiting(state) > 0;

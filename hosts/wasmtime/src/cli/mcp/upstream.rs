@@ -60,6 +60,9 @@ pub(super) struct Target {
     generation: u64,
     /// True if it may be gone: it did not answer a request.
     is_doubtful: bool,
+    /// True if no other credential may be minted: the credentials of the session were revoked, or it
+    /// was created anew.
+    is_void: bool,
 }
 
 /// The purpose of a server lookup.
@@ -124,6 +127,7 @@ impl Upstream {
             path: path.into(),
             generation: 0,
             is_doubtful: false,
+            is_void: false,
         });
         Ok(Self { args, caller, target, own: Mutex::new(own) })
     }
@@ -188,6 +192,9 @@ impl Upstream {
     /// Minting failed.
     pub(super) fn renewed(&self, rejected: &Target) -> Result<Option<Target>, Problem> {
         let mut target = lock(&self.target);
+        if target.is_void {
+            return Ok(None);
+        }
         if target.bearer == rejected.bearer {
             let Caller::Participant { session, participant } = &self.caller else {
                 return Ok(None);
@@ -198,6 +205,7 @@ impl Upstream {
                     "the credentials of {session} were revoked, or it was created anew; start this \
                      command again to go on with it"
                 ));
+                target.is_void = true;
                 return Ok(None);
             }
             target.bearer = bearer;
@@ -207,7 +215,7 @@ impl Upstream {
 
     /// Returns true if [`Upstream::renewed`] can mint a new credential.
     pub(super) fn is_renewable(&self) -> bool {
-        matches!(self.caller, Caller::Participant { .. })
+        matches!(self.caller, Caller::Participant { .. }) && !lock(&self.target).is_void
     }
 
     /// Returns true if the server runs in this process.
