@@ -91,3 +91,8 @@ impl Report {
         Ok(())
     }
 }
+
+/// Returns a percentile of `sorted`, unless that is empty.
+pub(crate) fn percentile(sorted: &[f64], percent: usize) -> Option<f64> {
+    sorted.get(sorted.len().saturating_sub(1) * percent / 100).copied()
+}

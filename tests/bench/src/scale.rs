@@ -10,7 +10,7 @@ use tokio::runtime::Builder;
 use crate::{
     client::{Client, request},
     memory::{self, Request, ServerProcess},
-    report::Report,
+    report::{Report, percentile},
 };
 
 const FEW: u32 = 1_000;
@@ -51,7 +51,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         many.start < 5_000.0,
     );
     report.goal(
-        "memory after the first answer, and after 8,000 requests",
+        "memory after the first answer, and after 12,500 requests",
         format!(
             "{:.1} and {:.1} MB, with a thousand {:.1} and {:.1}",
             many.idle, many.used, few.idle, few.used
@@ -64,8 +64,9 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         ("writes", &few.writes, &many.writes),
         ("pages of the list of sessions", &few.lists, &many.lists),
     ] {
-        let (few_p99, many_p99) = (percentile(few, 99)?, percentile(many, 99)?);
-        let (few_p50, many_p50) = (percentile(few, 50)?, percentile(many, 50)?);
+        let of = |all: &[f64]| percentile(all, 50).zip(percentile(all, 99));
+        let ((few_p50, few_p99), (many_p50, many_p99)) =
+            of(few).zip(of(many)).context("nothing was measured")?;
         let ratio = many_p99 / few_p99;
         report.goal(
             &format!("{what}, p50 and p99 (µs), each of another session"),
@@ -143,9 +144,4 @@ async fn time(client: &mut Client, requests: impl Iterator<Item = Vec<u8>>) -> R
     }
     spent.sort_unstable_by(f64::total_cmp);
     Ok(spent)
-}
-
-fn percentile(sorted: &[f64], percent: usize) -> Result<f64> {
-    let at = sorted.len().saturating_sub(1) * percent / 100;
-    sorted.get(at).copied().context("nothing was measured")
 }

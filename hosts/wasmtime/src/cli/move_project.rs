@@ -105,19 +105,14 @@ fn imported(
     documents: &[&str],
     admin: &Bearer,
 ) -> Result<usize, Problem> {
-    #[derive(Deserialize)]
-    struct Imported {
-        #[serde(default)]
-        import_after: Option<u64>,
-    }
     let call = server.client.get(&["v1", "projects", project], &[]);
     let shown = match server.send(&call, Some(admin)) {
         Ok(shown) => shown,
         Err(problem) if problem.code() == "PROJECT_NOT_FOUND" => return Ok(0),
         Err(problem) => return Err(problem),
     };
-    let Imported { import_after } = parse(&shown, &server.client)?;
-    let Some(after) = import_after else { return Ok(0) };
+    let shown: Project = parse(&shown, &server.client)?;
+    let Some(after) = shown.import_after else { return Ok(0) };
     // A document that is no JSON is rejected by the server.
     let next = |it: &&str| serde_json::from_str::<Page>(it).ok()?.next;
     let place = documents.iter().position(|it| next(it) == Some(after));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::worker::WorkerKind;
-use crate::report::Report;
+use crate::report::{Report, percentile};
 
 /// The figures, one line per measurement, in order of arrival.
 #[derive(Debug)]
@@ -102,9 +102,4 @@ impl Results {
             _ => report.line(&line.what, figure),
         }
     }
-}
-
-/// Returns a percentile of `sorted`.
-fn percentile(sorted: &[f64], percent: usize) -> Option<f64> {
-    sorted.get(sorted.len().saturating_sub(1) * percent / 100).copied()
 }

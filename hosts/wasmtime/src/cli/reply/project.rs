@@ -25,8 +25,7 @@ pub(crate) struct Project {
     session_count: u64,
     pub(crate) revision: u64,
     /// The place after which an unfinished import goes on.
-    #[serde(default)]
-    import_after: Option<u64>,
+    pub(crate) import_after: Option<u64>,
 }
 
 /// A page of projects.
