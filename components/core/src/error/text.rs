@@ -35,7 +35,7 @@ pub(super) fn invalid_key(f: &mut fmt::Formatter<'_>, key: &str, has_prefix: boo
         Some(similar) => write!(f, "; write it as {similar}")?,
         None => return f.write_str(" (for example open_questions)"),
     }
-    // Whether the session allows a prefix is not known here.
+    // The session may allow prefixes or not; that is not known here.
     if let Some((prefix, rest)) = key.split_once(':')
         && let (Some(prefix), Some(rest)) = (own_or_similar(prefix), own_or_similar(rest))
     {

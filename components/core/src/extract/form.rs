@@ -46,7 +46,7 @@ fn is_rated(text: &str) -> bool {
 }
 
 /// Returns where a label in capitals or the id of an issue stands within a sentence, and its class:
-/// `After the call, DECISION: cart in Redis.` What stands in quotation marks is none.
+/// `After the call, DECISION: cart in Redis.` A label in quotation marks does not count.
 pub(super) fn inner_label(sentence: &str) -> Option<(Class, usize)> {
     if !sentence.contains([':', '[']) {
         return None;

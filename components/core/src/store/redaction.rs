@@ -12,7 +12,8 @@ const CODE_BYTES_MIN: usize = 6;
 const NUMBER_DIGITS_MIN: usize = 9;
 
 /// Rejects a `reason` that contains `text`, the text to redact: a short one only as a word
-/// of its own. Surrounding white space of the text is ignored.
+/// of its own. Surrounding white space of the text is ignored. Also rejects one that has a word
+/// of the text that may be a secret by itself.
 ///
 /// # Errors
 ///

@@ -142,8 +142,8 @@ impl Screen<'_> {
                 && !is_message(item)
         });
         let compared: Vec<usize> = compared.map(|(place, _)| place).collect();
-        // What is always shown comes last, so that others repeat it, and what has more authority
-        // behind what has less.
+        // Items that are always shown come last, so that others repeat them, and those of more
+        // authority behind those of less.
         let key = |place: usize| {
             let item = items.get(place);
             let authority = Reverse(item.map(|it| it.source.authority));
